@@ -1,0 +1,14 @@
+//! warplint reads what the CUDA compiler says about kernels and reports what an engineer would act on.
+//!
+//! Data flows one way, and every arrow is a call in [`run`]:
+//!
+//! ```text
+//! discover ─► parse ─► join ─► analyse ─► rules ─► settle ─► report
+//! paths,      facts    one     numbers    hits     levels,   text
+//! stdin                kernel  (gpu/)              groups
+//! ```
+//!
+//! The library has no stability promise of its own: the command line, the JSON report and the exit status are the
+//! interface.
+
+pub mod model;

@@ -1,0 +1,3 @@
+//! The warplint program.
+
+fn main() {}

@@ -2,6 +2,44 @@
 
 mod arch;
 mod bytes;
+mod kernel;
+mod message;
+mod names;
 
 pub use arch::{Arch, ArchError, Suffix};
 pub use bytes::Bytes;
+pub use kernel::{Evidence, Kernel, Kind, LinkSource, Linked, Place, Quote, Resources};
+pub use message::{Message, MessageKind, Unread};
+pub use names::{NameId, Names};
+
+/// Everything that was read from all inputs.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// The inputs in the order in which they were read.
+    pub inputs: Vec<InputFacts>,
+    /// Symbol names.
+    pub names: Names,
+    /// Lines of evidence and texts of messages.
+    pub texts: Names,
+    /// Kernels and device functions, in the order in which their figures were completed.
+    pub kernels: Vec<Kernel>,
+    /// Figures of the linker and of `cuobjdump`, which are final for the kernels that they name.
+    pub linked: Vec<Linked>,
+    /// Messages, in the order of first occurrence.
+    pub messages: Vec<Message>,
+}
+
+/// What is known of an input as a whole.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InputFacts {
+    /// The name as shown: a path as given, or `<stdin>`.
+    pub name: String,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Records of figures that were read.
+    pub records: u64,
+    /// True when the input shows that CUDA code was compiled.
+    pub compiles_cuda: bool,
+    /// True when the input holds NUL bytes, as no log does.
+    pub binary: bool,
+}

@@ -1,0 +1,154 @@
+//! Makes one kernel of what several tools say of it: the figures of the linker, which are final, and warnings by name.
+
+use std::collections::HashMap;
+
+use crate::model::{Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Report};
+
+/// Shared memory that the system keeps of every block from compute capability 9.0 on, as `nvlink -v` and
+/// `cuobjdump -res-usage` count it in and `ptxas -v` does not (measured with CUDA 13.5).
+const RESERVED_SHARED: u32 = 1024;
+
+/// Joins all records of each kernel.
+pub fn join(report: &mut Report) {
+    let named_by_messages = report.messages.iter().any(|message| message.kind == MessageKind::UnboundedStack);
+    if report.linked.is_empty() && !named_by_messages {
+        return;
+    }
+    let linked = std::mem::take(&mut report.linked);
+    let mut by_name: HashMap<NameId, Vec<usize>> = HashMap::new();
+    for (at, kernel) in report.kernels.iter().enumerate() {
+        if let Some(name) = kernel.name {
+            by_name.entry(name).or_default().push(at);
+        }
+    }
+    for one in linked {
+        let same = one.kernel.name.and_then(|name| by_name.get(&name)).map_or(&[][..], Vec::as_slice);
+        let targets = targets(&report.kernels, same, &one.kernel);
+        if targets.is_empty() {
+            let name = one.kernel.name;
+            report.kernels.push(alone(one));
+            if let Some(name) = name {
+                by_name.entry(name).or_default().push(report.kernels.len() - 1);
+            }
+            continue;
+        }
+        for at in targets {
+            merge(&mut report.kernels[at], &one);
+        }
+    }
+    mark_unbounded(report, &by_name);
+}
+
+/// Which of the kernels of the same name the linker's figures are for. Without a target on either side they are, only
+/// when all of them were compiled for one architecture.
+fn targets(kernels: &[Kernel], same: &[usize], linked: &Kernel) -> Vec<usize> {
+    let of_kind = || same.iter().copied().filter(|at| kernels[*at].kind == linked.kind);
+    let exact: Vec<usize> = of_kind().filter(|at| kernels[*at].arch == linked.arch).collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    let open = of_kind().filter(|at| linked.arch.is_none() || kernels[*at].arch.is_none());
+    let open: Vec<usize> = open.collect();
+    let one_arch = open.iter().all(|at| kernels[*at].arch == kernels[open[0]].arch);
+    if one_arch { open } else { Vec::new() }
+}
+
+fn own_shared(printed: Option<Bytes>, arch: Option<Arch>) -> Option<Bytes> {
+    let counted_in = arch.is_some_and(|arch| arch.at_least(9, 0));
+    printed.map(|bytes| match bytes.get().checked_sub(RESERVED_SHARED) {
+        Some(own) if counted_in => Bytes(own),
+        _ => bytes,
+    })
+}
+
+fn alone(linked: Linked) -> Kernel {
+    let mut kernel = linked.kernel;
+    kernel.resources.static_shared = own_shared(kernel.resources.static_shared, kernel.arch);
+    if linked.source == LinkSource::Cuobjdump {
+        kernel.resources.cumulative_stack = None;
+    }
+    kernel
+}
+
+fn merge(kernel: &mut Kernel, linked: &Linked) {
+    let arch = kernel.arch.or(linked.kernel.arch);
+    let last = &linked.kernel.resources;
+    let resources = &mut kernel.resources;
+    kernel.arch = arch;
+    kernel.unbounded_stack |= linked.kernel.unbounded_stack;
+    kernel.ambiguous |= linked.kernel.ambiguous;
+    kernel.evidence.usage = linked.kernel.evidence.usage.or(kernel.evidence.usage);
+    resources.registers = last.registers.or(resources.registers);
+    resources.barriers = last.barriers.or(resources.barriers);
+    resources.static_shared = own_shared(last.static_shared, arch).or(resources.static_shared);
+    resources.local = last.local.or(resources.local);
+    resources.constant = last.constant.clone().or(resources.constant.take());
+    resources.cumulative_stack = last.stack.or(resources.cumulative_stack);
+    resources.stack = resources.stack.or(last.stack);
+}
+
+/// Where the stack is unknown, the linker prints 0 and ptxas the frame alone: neither is the stack.
+fn mark_unbounded(report: &mut Report, by_name: &HashMap<NameId, Vec<usize>>) {
+    let names = report.messages.iter().filter(|message| message.kind == MessageKind::UnboundedStack);
+    for name in names.filter_map(|message| message.kernel) {
+        for at in by_name.get(&name).into_iter().flatten() {
+            report.kernels[*at].unbounded_stack = true;
+        }
+    }
+    for kernel in report.kernels.iter_mut().filter(|kernel| kernel.unbounded_stack && kernel.kind == Kind::Entry) {
+        kernel.resources.cumulative_stack = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::{Echo, EchoMode, read_log};
+
+    fn joined(log: &str) -> Report {
+        let mut report = Report::default();
+        let mut sink = std::io::sink();
+        read_log(&mut log.as_bytes(), "x.log", &mut report, &mut Echo::new(EchoMode::None, &mut sink))
+            .expect("a log in memory");
+        join(&mut report);
+        report
+    }
+
+    const PTXAS: &str = "ptxas info    : Compiling entry function 'k' for 'sm_90'\nptxas info    : Function properties for k\n    8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\nptxas info    : Used 24 registers, used 1 barriers, 256 bytes smem\n";
+
+    #[test]
+    fn the_linkers_figures_are_final_and_spills_stay() {
+        let report = joined(&format!(
+            "{PTXAS}nvlink info    : Function properties for 'k':\nnvlink info    : used 46 registers, used 1 barriers, 88 stack, 1280 bytes smem, 540 bytes cmem[0], 0 bytes lmem\n"
+        ));
+        assert_eq!(report.kernels.len(), 1);
+        let resources = &report.kernels[0].resources;
+        assert_eq!(
+            (resources.registers, resources.static_shared, resources.spill_stores),
+            (Some(46), Some(Bytes(256)), Some(Bytes(4)))
+        );
+        assert_eq!((resources.stack, resources.cumulative_stack), (Some(Bytes(8)), Some(Bytes(88))));
+    }
+
+    #[test]
+    fn reserved_bytes_are_left_where_the_architecture_is_unknown() {
+        let listing = " Function k:\n  REG:10 STACK:0 SHARED:1024 LOCAL:0 CONSTANT[0]:536\n";
+        assert_eq!(joined(listing).kernels[0].resources.static_shared, Some(Bytes(1024)));
+        let known = format!("arch = sm_90a\n{listing}");
+        assert_eq!(joined(&known).kernels[0].resources.static_shared, Some(Bytes(0)));
+    }
+
+    #[test]
+    fn a_linker_line_without_a_target_is_not_given_to_one_of_two_architectures() {
+        let other = PTXAS.replace("sm_90", "sm_80").replace("256 bytes smem", "256 bytes smem, 360 bytes cmem[0]");
+        let report = joined(&format!(
+            "{PTXAS}{other}nvlink info    : Function properties for 'k':\nnvlink info    : used 46 registers, 0 stack, 0 bytes smem, 0 bytes lmem\n"
+        ));
+        let registers: Vec<_> = report
+            .kernels
+            .iter()
+            .map(|kernel| (kernel.arch.map(|a| a.to_string()), kernel.resources.registers))
+            .collect();
+        assert_eq!(registers, [(Some("sm_90".into()), Some(24)), (Some("sm_80".into()), Some(24)), (None, Some(46))]);
+    }
+}

@@ -1,0 +1,136 @@
+//! A kernel, or a device function, with the figures that the compiler printed for it.
+
+use std::sync::Arc;
+
+use super::{Arch, Bytes, NameId};
+
+/// One kernel or device function as compiled for one architecture. Records that say the very same thing (one template
+/// instantiated in many translation units) are one kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    /// The name as printed; `None` where the log was cut before it.
+    pub name: Option<NameId>,
+    /// Whether it can be launched.
+    pub kind: Kind,
+    /// Architecture, where the record, a `(target: …)` suffix or a fatbin header tells it; for a device function, which
+    /// ptxas prints without one, that of the entries of the same ptxas run.
+    pub arch: Option<Arch>,
+    /// The figures.
+    pub resources: Resources,
+    /// True where interleaved output leaves open which kernel the figures belong to.
+    pub ambiguous: bool,
+    /// True where the compiler says that it cannot bound the stack.
+    pub unbounded_stack: bool,
+    /// How many records said exactly this.
+    pub records: u32,
+    /// Where the figures stand.
+    pub evidence: Evidence,
+}
+
+/// What can be launched, and what can only be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A `__global__` function.
+    Entry,
+    /// A `__device__` function that was not inlined.
+    Function,
+}
+
+/// Figures per thread (registers, stack, spills, local) or per block (shared). Absent is not zero.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Resources {
+    /// 32-bit registers a thread.
+    pub registers: Option<u32>,
+    /// Hardware barriers a block; 16 means that the compiler could not count them.
+    pub barriers: Option<u32>,
+    /// Stack frame of the function itself.
+    pub stack: Option<Bytes>,
+    /// Stack of the kernel and everything it calls.
+    pub cumulative_stack: Option<Bytes>,
+    /// Bytes of spill stores in the code (static, not per execution).
+    pub spill_stores: Option<Bytes>,
+    /// Bytes of spill loads in the code.
+    pub spill_loads: Option<Bytes>,
+    /// Static shared memory a block, without what the system reserves.
+    pub static_shared: Option<Bytes>,
+    /// Local memory outside the stack frame.
+    pub local: Option<Bytes>,
+    /// Bytes of each constant bank in printed order; `None` where no usage record was read.
+    pub constant: Option<Arc<[(u8, Bytes)]>>,
+    /// Bound textures.
+    pub textures: Option<u32>,
+    /// Bound surfaces.
+    pub surfaces: Option<u32>,
+    /// Bound samplers.
+    pub samplers: Option<u32>,
+    /// Time that ptxas took, in milliseconds.
+    pub compile_time_ms: Option<f64>,
+}
+
+/// Figures of a linked kernel, to be joined with what ptxas said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Linked {
+    /// The kernel as the tool lists it.
+    pub kernel: Kernel,
+    /// The tool.
+    pub source: LinkSource,
+}
+
+/// Who listed a linked kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LinkSource {
+    /// `nvlink -v`
+    Nvlink,
+    /// `cuobjdump -res-usage`
+    Cuobjdump,
+}
+
+/// The lines that the figures come from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evidence {
+    /// Where the name was first printed.
+    pub name: Option<Place>,
+    /// The line of stack frame and spills.
+    pub frame: Option<Quote>,
+    /// The line of registers and shared memory.
+    pub usage: Option<Quote>,
+}
+
+impl Evidence {
+    /// The first place that the record has.
+    #[must_use]
+    pub fn first(&self) -> Option<Place> {
+        self.name.or(self.frame.map(|quote| quote.place)).or(self.usage.map(|quote| quote.place))
+    }
+}
+
+/// A position in an input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Which input; an index into [`super::Report::inputs`].
+    pub input: u32,
+    /// Line, from 1.
+    pub line: u32,
+    /// Bytes of prefix (time stamps, indentation) on the line before the record.
+    pub column_offset: u32,
+    /// Byte offset of the record in the input.
+    pub offset: u64,
+}
+
+impl Place {
+    /// The place `bytes` further on the same line.
+    #[must_use]
+    pub fn after(self, bytes: usize) -> Place {
+        let column_offset = self.column_offset.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        Place { column_offset, offset: self.offset + bytes as u64, ..self }
+    }
+}
+
+/// A record with its text, kept because a log streams by and is not read twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quote {
+    /// Where it stands.
+    pub place: Place,
+    /// Its text without the line's prefix; an id of [`super::Report::texts`].
+    pub text: NameId,
+}

@@ -1,0 +1,85 @@
+//! What the compiler said besides figures: warnings, advisories, errors.
+
+use super::{Arch, Bytes, NameId, Place};
+
+/// A message; one that repeats word for word is one message with a count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// What it is about.
+    pub kind: MessageKind,
+    /// The kernel or function that it names.
+    pub kernel: Option<NameId>,
+    /// The architecture that it names.
+    pub arch: Option<Arch>,
+    /// Its text, without tool, severity and place; an id of [`super::Report::texts`].
+    pub text: NameId,
+    /// Where it first stands.
+    pub place: Place,
+    /// How often it was printed.
+    pub count: u64,
+}
+
+/// What a message is about, told by its text: ptxas re-uses its code numbers between releases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MessageKind {
+    /// `-warn-spills`: registers spilled, with the bytes of stores and loads.
+    Spill {
+        /// Bytes of spill stores.
+        stores: Bytes,
+        /// Bytes of spill loads.
+        loads: Bytes,
+    },
+    /// `-warn-lmem-usage`: a stack frame of this size, or of an unread size.
+    LocalMemory {
+        /// Bytes of stack frame a thread.
+        frame: Option<Bytes>,
+    },
+    /// The stack cannot be bounded.
+    UnboundedStack,
+    /// `.minnctapersm` or `.maxntid` is out of range or ignored.
+    LaunchBounds,
+    /// Which of several register limits won.
+    RegisterCap,
+    /// `setmaxnreg` is ignored.
+    Setmaxnreg,
+    /// wgmma instructions are serialised.
+    WgmmaSerialized,
+    /// A wgmma wait or arrive was injected.
+    WgmmaInjected,
+    /// More static shared memory than the target allows.
+    SharedTooLarge {
+        /// Bytes that the kernel declares.
+        needed: Bytes,
+        /// Bytes that a block may have.
+        limit: Bytes,
+    },
+    /// Any other error or fatal error of a CUDA tool.
+    Error,
+    /// An error of another tool of the build.
+    BuildError,
+    /// A build tool says that a step failed.
+    BuildStopped,
+    /// Any other warning or advisory of ptxas, nvlink or nvcc.
+    Warning,
+    /// A line that looks like a record and could not be read.
+    Unread(Unread),
+}
+
+/// Why a line could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unread {
+    /// The text is not of a known form.
+    Form,
+    /// A `Used` line holds an item of an unknown form; the rest was read.
+    Item,
+    /// A number is too large to be true.
+    Number,
+    /// The log ends, or is torn, within the record.
+    Cut,
+    /// Figures whose kernel's name was not in the log.
+    Nameless,
+    /// A kernel whose figures were not in the log.
+    NoFigures,
+    /// A line of over a mebibyte.
+    LongLine,
+}

@@ -1,0 +1,166 @@
+//! Finds `<tool> <severity> : <text>` in a line, whatever a build system put before it.
+
+use crate::model::Arch;
+
+/// The tool that speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    Ptxas,
+    Nvlink,
+    Nvcc,
+    Other,
+    /// Nobody is named: the linker inside the driver, nvJitLink and NVRTC print bare `info    :` lines.
+    Unnamed,
+}
+
+/// How loud it speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Severity {
+    Info,
+    Warning,
+    Error,
+    Fatal,
+}
+
+/// A message taken out of its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Envelope {
+    pub(crate) tool: Tool,
+    pub(crate) severity: Severity,
+    /// Where the message starts in the line: its tool, or its severity where none is named.
+    pub(crate) start: usize,
+    /// Where its text starts in the line.
+    pub(crate) text: usize,
+}
+
+/// What ptxas itself prints before nearly every line; tried first.
+const PTXAS_INFO: &[u8] = b"ptxas info    : ";
+
+const TOOLS: [(&[u8], Tool); 5] = [
+    (b"ptxas", Tool::Ptxas),
+    (b"nvlink", Tool::Nvlink),
+    (b"nvcc", Tool::Nvcc),
+    (b"cuobjdump", Tool::Other),
+    (b"fatbinary", Tool::Other),
+];
+
+/// The undamaged form at the very start of `line`.
+pub(crate) fn plain_info(line: &[u8]) -> Option<Envelope> {
+    line.starts_with(PTXAS_INFO).then_some(Envelope {
+        tool: Tool::Ptxas,
+        severity: Severity::Info,
+        start: 0,
+        text: PTXAS_INFO.len(),
+    })
+}
+
+/// The first message in `line`.
+pub(crate) fn find(line: &[u8]) -> Option<Envelope> {
+    plain_info(line).or_else(|| memchr::memchr_iter(b':', line).find_map(|colon| at_colon(line, colon)))
+}
+
+/// The message whose severity ends before the colon at `colon`.
+pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
+    let before = line[..colon].trim_ascii_end();
+    let word = before.iter().rev().take_while(|b| b.is_ascii_lowercase()).count();
+    let (lead, word) = before.split_at(before.len() - word);
+    let severity = match word {
+        b"info" => Severity::Info,
+        b"warning" => Severity::Warning,
+        b"error" => Severity::Error,
+        b"fatal" => Severity::Fatal,
+        _ => return None,
+    };
+    let gap = line[colon + 1..].iter().take_while(|b| **b == b' ').count();
+    let text = colon + 1 + gap;
+    let speaker = lead.trim_ascii_end();
+    if let Some((start, tool)) = named_at_end(speaker) {
+        return (speaker.len() < lead.len()).then_some(Envelope { tool, severity, start, text });
+    }
+    if let Some(located) = speaker.strip_suffix(b";") {
+        let start = memchr::memmem::rfind(located, b"ptxas ")?;
+        return Some(Envelope { tool: Tool::Ptxas, severity, start, text });
+    }
+    let padded = line[before.len()..colon].len() > 0;
+    (padded && ends_a_prefix(speaker)).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
+}
+
+/// The tool that `text` ends with, as a word of its own: not the end of a path or of an option.
+fn named_at_end(text: &[u8]) -> Option<(usize, Tool)> {
+    TOOLS.iter().find_map(|(name, tool)| {
+        let before = text.strip_suffix(*name)?;
+        let apart = before.last().is_none_or(|b| !b.is_ascii_alphanumeric() && !b"-_/\\.".contains(b));
+        apart.then_some((before.len(), *tool))
+    })
+}
+
+/// Whether `text` can stand before a message: nothing, indentation, comment leaders, or a logger's time stamp.
+fn ends_a_prefix(text: &[u8]) -> bool {
+    text.last().is_none_or(|b| b"*/#|>]Z".contains(b) || (text.starts_with(b"#") && b.is_ascii_digit()))
+}
+
+/// The target in a trailing ` (target: sm_80)`, and the text without it.
+pub(crate) fn without_target(text: &[u8]) -> (&[u8], Option<Arch>) {
+    const LEAD: &[u8] = b" (target: ";
+    let target = || {
+        let inner = text.strip_suffix(b")")?;
+        let at = memchr::memmem::rfind(inner, LEAD)?;
+        Some((&text[..at], Arch::from_bytes(&inner[at + LEAD.len()..])?))
+    };
+    target().map_or((text, None), |(rest, arch)| (rest, Some(arch)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(line: &str) -> Option<(Tool, Severity, &str)> {
+        find(line.as_bytes()).map(|e| (e.tool, e.severity, &line[e.text..]))
+    }
+
+    #[test]
+    fn messages_are_found_behind_any_prefix() {
+        use Severity::{Error, Fatal, Info, Warning};
+        for (line, expected) in [
+            ("ptxas info    : 0 bytes gmem", (Tool::Ptxas, Info, "0 bytes gmem")),
+            ("ptxas info\t: Used 3", (Tool::Ptxas, Info, "Used 3")),
+            ("ptxas info: Used 3", (Tool::Ptxas, Info, "Used 3")),
+            ("1>ptxas info    : Used 3", (Tool::Ptxas, Info, "Used 3")),
+            ("2026-03-04T05:00:00.0022657Z ptxas info    : Used 3", (Tool::Ptxas, Info, "Used 3")),
+            ("warning: kernels@0.1.0: ptxas info    : Used 3", (Tool::Ptxas, Info, "Used 3")),
+            ("CUDACOMPILE : ptxas error : File uses", (Tool::Ptxas, Error, "File uses")),
+            ("ptxas bad sem.ptx, line 8; error   : Illegal", (Tool::Ptxas, Error, "Illegal")),
+            ("nvcc fatal   : Unsupported", (Tool::Nvcc, Fatal, "Unsupported")),
+            ("nvlink warning : Stack", (Tool::Nvlink, Warning, "Stack")),
+            ("info    : 0 bytes gmem", (Tool::Unnamed, Info, "0 bytes gmem")),
+            ("#17 12.34 info    : 0 bytes gmem", (Tool::Unnamed, Info, "0 bytes gmem")),
+        ] {
+            assert_eq!(found(line), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_colons_are_no_messages() {
+        for line in [
+            "x.cu(1): error: text",
+            "a ? b : c",
+            "some info : text",
+            "Function : scale_c",
+            "nvcc -Xptxas -v : x",
+            "warning: x",
+            "-- info : x",
+        ] {
+            assert_eq!(found(line).filter(|(tool, ..)| *tool != Tool::Unnamed), None, "{line}");
+        }
+        assert_eq!(found("Some more info : text"), None);
+    }
+
+    #[test]
+    fn a_target_suffix_is_taken_off() {
+        assert_eq!(
+            without_target(b"128 bytes gmem (target: sm_90a)"),
+            (&b"128 bytes gmem"[..], Arch::from_bytes(b"sm_90a"))
+        );
+        assert_eq!(without_target(b"f(int) (target: x)"), (&b"f(int) (target: x)"[..], None));
+    }
+}

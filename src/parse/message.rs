@@ -1,0 +1,247 @@
+//! Warnings, advisories and errors of the CUDA tools, told apart by their text: the codes in parentheses are re-used
+//! between releases, the words are not.
+
+use nom::bytes::complete::{tag, take_until};
+use nom::character::complete::{digit1, hex_digit1, space1};
+use nom::combinator::{map_res, opt};
+use nom::sequence::{delimited, preceded, terminated};
+use nom::{IResult, Parser};
+
+use super::envelope::Severity;
+use crate::model::{Bytes, MessageKind};
+
+/// What a text says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reading<'a> {
+    pub(crate) kind: MessageKind,
+    /// The kernel or function that it names.
+    pub(crate) kernel: Option<&'a [u8]>,
+    /// The text stops before what it is about: the rest may stand on the next line.
+    pub(crate) unfinished: bool,
+}
+
+/// Reads the text of a message; `None` for information that says nothing that a person acts on.
+pub(crate) fn read(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
+    let said = without_code(text);
+    let kernel = quoted_function(said).or_else(|| bare_entry(said));
+    let plain = |kind| Some(Reading { kind, kernel, unfinished: false });
+    if severity >= Severity::Error {
+        return plain(shared_limit(said).unwrap_or(MessageKind::Error));
+    }
+    if said.starts_with(b"Registers are spilled to local memory") {
+        return match spill_bytes(said) {
+            Some((stores, loads)) => plain(MessageKind::Spill { stores, loads }),
+            None => Some(Reading { kind: MessageKind::Warning, kernel, unfinished: true }),
+        };
+    }
+    if said.starts_with(b"Local memory used for function") {
+        return plain(MessageKind::LocalMemory { frame: frame_size(said) });
+    }
+    if said.starts_with(b"Stack size for entry function") {
+        return plain(MessageKind::UnboundedStack);
+    }
+    if is_launch_bounds(said) {
+        let unfinished = !said.ends_with(b"ignored") && !contains(said, b"ignored when");
+        return Some(Reading { kind: MessageKind::LaunchBounds, kernel, unfinished });
+    }
+    if is_register_cap(said) {
+        return plain(MessageKind::RegisterCap);
+    }
+    if contains(said, b"'setmaxnreg' ignored") {
+        return plain(MessageKind::Setmaxnreg);
+    }
+    if contains(said, b"wgmma.mma_async instructions are serialized") {
+        return plain(MessageKind::WgmmaSerialized);
+    }
+    if contains(said, b"is injected in around line") {
+        return plain(MessageKind::WgmmaInjected);
+    }
+    let advice = contains(said, b"Potential Performance Loss") || said.len() != text.len();
+    if severity == Severity::Info && !advice {
+        return None;
+    }
+    plain(MessageKind::Warning)
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
+}
+
+fn is_launch_bounds(text: &[u8]) -> bool {
+    text.starts_with(b"Value of threads per SM for entry")
+        || text.starts_with(b"Value of minnctapersm for entry")
+        || text.starts_with(b".minnctapersm is ignored")
+        || text.starts_with(b".maxntid is ignored")
+}
+
+fn is_register_cap(text: &[u8]) -> bool {
+    text.starts_with(b"Overriding maximum register limit")
+        || text.starts_with(b"Overriding global maxrregcount")
+        || text.starts_with(b"For profile ")
+        || text.starts_with(b"Too big maxrregcount")
+}
+
+/// `(C7510) Potential …` without the code.
+fn without_code(text: &[u8]) -> &[u8] {
+    let code: IResult<&[u8], &[u8]> = delimited(tag("(C"), digit1, (tag(")"), space1)).parse(text);
+    code.map_or(text, |(rest, _)| rest)
+}
+
+/// The name in `function '<name>'`; it may hold quotes itself, so it ends where the sentence goes on.
+fn quoted_function(text: &[u8]) -> Option<&[u8]> {
+    let start = [&b"function '"[..], b"limit 256 for '"].iter().find_map(|lead| {
+        let at = memchr::memmem::find(text, lead)?;
+        Some(at + lead.len())
+    })?;
+    let rest = &text[start..];
+    const AFTER: [&[u8]; 7] = [b"', ", b"' cannot", b"' uses", b"' with ", b"' in line", b"' in '", b"' is "];
+    let end = AFTER.iter().filter_map(|after| memchr::memmem::find(rest, after)).min();
+    let end = end.or_else(|| memchr::memrchr(b'\'', rest))?;
+    (end > 0).then(|| &rest[..end])
+}
+
+/// The unquoted name in `… for entry <name> is out of range` and `… in function <name>. Try …`.
+fn bare_entry(text: &[u8]) -> Option<&[u8]> {
+    for (lead, after) in [(&b"for entry "[..], &b" is out of range"[..]), (b" in function ", b". Try ")] {
+        if let Some(at) = memchr::memmem::find(text, lead) {
+            let rest = &text[at + lead.len()..];
+            let end = memchr::memmem::find(rest, after)?;
+            return (end > 0).then(|| &rest[..end]);
+        }
+    }
+    None
+}
+
+fn bytes_number(digits: &[u8]) -> Option<Bytes> {
+    std::str::from_utf8(digits).ok()?.parse().ok().map(Bytes)
+}
+
+/// `…', 8 bytes spill stores, 16 bytes spill loads`
+fn spill_bytes(text: &[u8]) -> Option<(Bytes, Bytes)> {
+    let stores_at = memchr::memmem::rfind(text, b" bytes spill stores, ")?;
+    let stores = trailing_digits(&text[..stores_at]);
+    let rest = &text[stores_at + b" bytes spill stores, ".len()..];
+    let loads_at = memchr::memmem::find(rest, b" bytes spill loads")?;
+    Some((bytes_number(stores)?, bytes_number(&rest[..loads_at])?))
+}
+
+/// `…, size of stack frame: 728 bytes`
+fn frame_size(text: &[u8]) -> Option<Bytes> {
+    let before = text.strip_suffix(b" bytes")?;
+    bytes_number(trailing_digits(before))
+}
+
+fn trailing_digits(text: &[u8]) -> &[u8] {
+    let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    &text[text.len() - digits..]
+}
+
+/// `… uses too much shared data (0xc400 bytes, 0xc000 max)`, also with `+ 0x10 bytes system`.
+fn shared_limit(text: &[u8]) -> Option<MessageKind> {
+    let (_, (declared, system, limit)) = shared_figures(text).ok()?;
+    Some(MessageKind::SharedTooLarge { needed: Bytes(declared) + Bytes(system.unwrap_or(0)), limit: Bytes(limit) })
+}
+
+fn shared_figures(text: &[u8]) -> IResult<&[u8], (u32, Option<u32>, u32)> {
+    const LEAD: &str = "uses too much shared data (";
+    let (figures, _) = (take_until(LEAD), tag(LEAD)).parse(text)?;
+    let system = opt(delimited((space1, tag("+"), space1), hex, (space1, tag("bytes system"))));
+    let declared = terminated(hex, (space1, tag("bytes")));
+    let (rest, (declared, system, _, limit)) = (declared, system, (tag(","), space1), hex).parse(figures)?;
+    Ok((rest, (declared, system, limit)))
+}
+
+fn hex(input: &[u8]) -> IResult<&[u8], u32> {
+    let digits = preceded(tag("0x"), hex_digit1);
+    map_res(digits, |digits: &[u8]| u32::from_str_radix(std::str::from_utf8(digits).unwrap_or_default(), 16))
+        .parse(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warning(text: &str) -> Reading<'_> {
+        read(Severity::Warning, text.as_bytes()).expect("a message")
+    }
+
+    fn info(text: &str) -> Reading<'_> {
+        read(Severity::Info, text.as_bytes()).expect("a message")
+    }
+
+    #[test]
+    fn spills_and_local_memory_come_with_their_bytes() {
+        let spill = warning(
+            "Registers are spilled to local memory in function 'fusion_31', 8 bytes spill stores, 16 bytes spill loads",
+        );
+        assert_eq!(spill.kind, MessageKind::Spill { stores: Bytes(8), loads: Bytes(16) });
+        assert_eq!(spill.kernel, Some(&b"fusion_31"[..]));
+        let local = warning("Local memory used for function 'reg_hungry', size of stack frame: 728 bytes");
+        assert_eq!(local.kind, MessageKind::LocalMemory { frame: Some(Bytes(728)) });
+        assert_eq!(local.kernel, Some(&b"reg_hungry"[..]));
+    }
+
+    #[test]
+    fn advisories_are_known_by_their_words_and_not_by_their_codes() {
+        for text in [
+            "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to wgmma pipeline crossing function boundary at a function call in the function 'k'",
+            "(C7519) Potential Performance Loss: wgmma.mma_async instructions are serialized due to program dependence on compiler-inserted WG.AR in divergent path in the function 'k' in line 19",
+            "(C9999) Potential Performance Loss: wgmma.mma_async instructions are serialized due to the presence of Extern calls in the function 'k'",
+        ] {
+            assert_eq!((info(text).kind, info(text).kernel), (MessageKind::WgmmaSerialized, Some(&b"k"[..])), "{text}");
+        }
+        let injected = info(
+            "(C7519) warpgroup.arrive is injected in around line 29 by compiler to allow use of registers in GMMA in function 'k_acc_read'",
+        );
+        assert_eq!((injected.kind, injected.kernel), (MessageKind::WgmmaInjected, Some(&b"k_acc_read"[..])));
+        let nameless = info(
+            "Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units.",
+        );
+        assert_eq!((nameless.kind, nameless.kernel), (MessageKind::Setmaxnreg, None));
+    }
+
+    #[test]
+    fn launch_bounds_name_their_kernel_without_quotes() {
+        let bounds = warning(
+            "Value of threads per SM for entry k_maxntid_huge is out of range. .minnctapersm and .maxntid will be ignored",
+        );
+        assert_eq!(
+            (bounds.kind, bounds.kernel, bounds.unfinished),
+            (MessageKind::LaunchBounds, Some(&b"k_maxntid_huge"[..]), false)
+        );
+        assert!(warning("Value of threads per SM for entry").unfinished);
+        assert!(!warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.").unfinished);
+    }
+
+    #[test]
+    fn errors_keep_their_figures() {
+        let text = "Entry function '_Z7too_bigPf' uses too much shared data (0xc400 bytes, 0xc000 max)";
+        let error = read(Severity::Error, text.as_bytes()).expect("an error");
+        assert_eq!(error.kind, MessageKind::SharedTooLarge { needed: Bytes(50176), limit: Bytes(49152) });
+        assert_eq!(error.kernel, Some(&b"_Z7too_bigPf"[..]));
+        let old = b"Entry function 'k' uses too much shared data (0x4030 bytes + 0x10 bytes system, 0x4000 max)";
+        assert_eq!(
+            read(Severity::Error, old).expect("an error").kind,
+            MessageKind::SharedTooLarge { needed: Bytes(0x4040), limit: Bytes(0x4000) }
+        );
+        let cap =
+            b"entry function '_Z5k_limPfi' with max regcount of 32 calls function '_Z6ext_fnfi' with regcount of 46";
+        assert_eq!(read(Severity::Error, cap).expect("an error").kernel, Some(&b"_Z5k_limPfi"[..]));
+        let few = b"(C7602) Insufficient registers (64) to compile instruction at line 267 in function k_starved. Try to compile with register target of 154 or higher.";
+        assert_eq!(read(Severity::Fatal, few).expect("an error").kernel, Some(&b"k_starved"[..]));
+    }
+
+    #[test]
+    fn a_name_with_quotes_inside_is_taken_whole() {
+        let text =
+            "Stack size for entry function 'void k<host(int*)::'lambda'(int)>(int)' cannot be statically determined";
+        assert_eq!(warning(text).kernel, Some(&b"void k<host(int*)::'lambda'(int)>(int)"[..]));
+    }
+
+    #[test]
+    fn plain_information_says_nothing_to_act_on() {
+        assert_eq!(read(Severity::Info, b"Processing k_maxnreg"), None);
+        let cap = "Overriding maximum register limit 256 for 'reg_hungry' with  32 of maxrregcount option";
+        assert_eq!((info(cap).kind, info(cap).kernel), (MessageKind::RegisterCap, Some(&b"reg_hungry"[..])));
+    }
+}

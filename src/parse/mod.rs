@@ -1,0 +1,14 @@
+//! Bytes to facts. Nothing here fails on content: what cannot be read becomes a message that says so.
+
+mod assemble;
+mod clean;
+mod envelope;
+mod listing;
+mod log;
+mod message;
+mod nvcc;
+mod record;
+mod scan;
+mod usage;
+
+pub use log::{Echo, EchoMode, read_log};

@@ -1,0 +1,96 @@
+//! What other lines of a build tell: that CUDA is compiled at all, and that another tool failed. Here, where text is
+//! irregular, regular expressions serve; only lines with the word `error` in them, and logs without a kernel, get here.
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+/// `x.cu(1): error: …`, `a.cpp:3:7: fatal error: …`, `a.cpp(3): error C2065: …`, `error: linker command failed`. The word
+/// stands at the start of its message: `max abs error: 1e-7` of a test run is not one.
+static ERROR: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:^|[):\]Z])[\s*|#]*(?:fatal )?error(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?: *\S")
+        .expect("bug: the pattern is fixed")
+});
+
+/// `make[3]: *** [build.make:314: x.o] Error 255`
+static STOPPED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\*\*\* \[.*\] Error \d+$").expect("bug: the pattern is fixed"));
+
+/// nvcc's command line, its input, or the progress line of a build system that compiles CUDA.
+static CUDA: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?:^|[\s/\\"])nvcc(?:[\s"]|\.exe)|\.cu(?:[\s"'):]|\.o|$)|CUDA object|CUDA source file|--cuda-gpu-arch|-x cuda"#)
+        .expect("bug: the pattern is fixed")
+});
+
+/// An error line of another tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// A compiler or linker says why.
+    Error,
+    /// A build tool says that a step failed.
+    Stopped,
+}
+
+/// Whether `line` says that another tool failed.
+pub(crate) fn failure(line: &[u8]) -> Option<Failure> {
+    if ERROR.is_match(line) {
+        return Some(Failure::Error);
+    }
+    STOPPED.is_match(line.trim_ascii_end()).then_some(Failure::Stopped)
+}
+
+/// Whether `text` shows that CUDA code is compiled.
+pub(crate) fn compiles_cuda(text: &[u8]) -> bool {
+    CUDA.is_match(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_compilers_are_told_from_other_text() {
+        for line in [
+            "x.cu(1): error: identifier \"q\" is undefined",
+            "/src/a.cpp:3:7: fatal error: x.h: No such file or directory",
+            "a.cpp(3): error C2065: 'q': undeclared identifier",
+            "x.cu(12): error #20-D: identifier",
+            "error: linker command failed with exit code 1",
+            "collect2: error: ld returned 1 exit status",
+            "2026-03-04T05:00:00.0022657Z error: subprocess-exited-with-error",
+        ] {
+            assert_eq!(failure(line.as_bytes()), Some(Failure::Error), "{line}");
+        }
+        for line in [
+            "max abs error: 1e-7",
+            "nvcc -Werror all-warnings: x",
+            "0 error(s)",
+            "[ 10%] Building error.cpp.o",
+            "CUDA error: invalid argument",
+            "relative error : 3",
+        ] {
+            assert_eq!(failure(line.as_bytes()), None, "{line}");
+        }
+        assert_eq!(
+            failure(b"make[3]: *** [ggml/src/build.make:314: fattn-tile.cu.o] Error 255"),
+            Some(Failure::Stopped)
+        );
+        assert_eq!(failure(b"make[3]: [x.o] Error 1 (ignored)"), None);
+    }
+
+    #[test]
+    fn cuda_is_recognised_by_its_compiler_and_its_files() {
+        for text in [
+            "nvcc -c x.cu",
+            "/usr/local/cuda/bin/nvcc -O3",
+            "[ 25%] Building CUDA object a.o",
+            "compiling kernels/gemm.cu",
+            "\"C:\\CUDA\\nvcc.exe\" x",
+        ] {
+            assert!(compiles_cuda(text.as_bytes()), "{text}");
+        }
+        for text in ["g++ -c x.cpp", "custom.cuts", "rnvcc"] {
+            assert!(!compiles_cuda(text.as_bytes()), "{text}");
+        }
+    }
+}

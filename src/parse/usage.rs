@@ -1,0 +1,319 @@
+//! The two lines of figures, read with nom: the stack frame line, and the open-ended `Used …` line of ptxas and nvlink.
+//!
+//! The item list of a `Used` line grows with every few releases, so an item of an unknown form is noted and the others
+//! are kept.
+
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while1};
+use nom::character::complete::{digit1, space0, space1};
+use nom::combinator::{map, map_res, opt, value};
+use nom::sequence::{delimited, preceded, terminated};
+use nom::{IResult, Parser};
+
+use crate::model::Bytes;
+
+/// A stack frame line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) stack: Bytes,
+    pub(crate) stores: Bytes,
+    pub(crate) loads: Bytes,
+}
+
+/// A `Used` line.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Usage {
+    pub(crate) registers: u32,
+    pub(crate) barriers: Option<u32>,
+    pub(crate) cumulative_stack: Option<Bytes>,
+    pub(crate) local: Option<Bytes>,
+    pub(crate) shared: Option<Bytes>,
+    pub(crate) constant: Vec<(u8, Bytes)>,
+    pub(crate) textures: Option<u32>,
+    pub(crate) surfaces: Option<u32>,
+    pub(crate) samplers: Option<u32>,
+    /// An item was not understood.
+    pub(crate) unread_item: bool,
+    /// The line stops within an item, or after a comma.
+    pub(crate) unfinished: bool,
+}
+
+impl Usage {
+    /// Whether the line, as far as it goes, has passed the place where shared memory is printed. Only then does a
+    /// missing item mean zero even if the line was cut.
+    pub(crate) fn is_past_shared(&self) -> bool {
+        self.shared.is_some() || !self.constant.is_empty() || self.textures.is_some() || self.surfaces.is_some()
+    }
+}
+
+fn number(input: &[u8]) -> IResult<&[u8], u32> {
+    // `from_utf8` cannot fail on digits; a number over 32 bits is an error, and so the line is noted as unread.
+    map_res(digit1, |digits: &[u8]| std::str::from_utf8(digits).unwrap_or_default().parse::<u32>()).parse(input)
+}
+
+/// `52+0` is declared plus system memory, as CUDA 2 to 4 wrote it.
+fn summed(input: &[u8]) -> IResult<&[u8], Bytes> {
+    let (rest, (first, second)) = (number, opt(preceded(tag("+"), number))).parse(input)?;
+    Ok((rest, Bytes(first) + Bytes(second.unwrap_or(0))))
+}
+
+/// `400 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`
+pub(crate) fn frame(input: &[u8]) -> IResult<&[u8], Frame> {
+    let comma = || (space0, tag(","), space0);
+    let (rest, (stack, _, stores, _, loads)) = (
+        terminated(number, (space1, tag("bytes stack frame"))),
+        comma(),
+        terminated(number, (space1, tag("bytes spill stores"))),
+        comma(),
+        terminated(number, (space1, tag("bytes spill loads"))),
+    )
+        .parse(input)?;
+    Ok((rest, Frame { stack: Bytes(stack), stores: Bytes(stores), loads: Bytes(loads) }))
+}
+
+enum Item {
+    Barriers(u32),
+    CumulativeStack(Bytes),
+    Local(Bytes),
+    Shared(Bytes),
+    Constant(u8, Bytes),
+    Textures(u32),
+    Surfaces(u32),
+    Samplers(u32),
+    Known,
+}
+
+#[derive(Clone, Copy)]
+enum Memory {
+    Shared,
+    Local,
+    Global,
+    CumulativeStack,
+    Constant(u8),
+}
+
+fn memory(input: &[u8]) -> IResult<&[u8], Memory> {
+    let bank = map_res(delimited(tag("cmem["), number, tag("]")), u8::try_from);
+    alt((
+        value(Memory::Shared, tag("smem")),
+        map(bank, Memory::Constant),
+        value(Memory::Local, tag("lmem")),
+        value(Memory::CumulativeStack, tag("cumulative stack size")),
+        value(Memory::Global, tag("gmem")),
+    ))
+    .parse(input)
+}
+
+fn bytes_item(input: &[u8]) -> IResult<&[u8], Item> {
+    let (rest, (size, _, _, _, memory)) = (summed, space1, tag("bytes"), space1, memory).parse(input)?;
+    let item = match memory {
+        Memory::Shared => Item::Shared(size),
+        Memory::Local => Item::Local(size),
+        Memory::Global => Item::Known,
+        Memory::CumulativeStack => Item::CumulativeStack(size),
+        Memory::Constant(bank) => Item::Constant(bank, size),
+    };
+    Ok((rest, item))
+}
+
+fn counted_item(input: &[u8]) -> IResult<&[u8], Item> {
+    let (rest, (count, _, unit)) = (number, space1, take_while1(|b: u8| b.is_ascii_alphabetic())).parse(input)?;
+    let item = match unit {
+        b"textures" | b"texture" => Item::Textures(count),
+        b"surfaces" | b"surface" => Item::Surfaces(count),
+        b"samplers" | b"sampler" => Item::Samplers(count),
+        b"stack" => Item::CumulativeStack(Bytes(count)),
+        _ => return Err(nom::Err::Error(nom::error::Error::new(input, nom::error::ErrorKind::Alt))),
+    };
+    Ok((rest, item))
+}
+
+fn barriers_item(input: &[u8]) -> IResult<&[u8], Item> {
+    map(delimited((tag("used"), space1), number, (space1, tag("barriers"))), Item::Barriers).parse(input)
+}
+
+fn registers(input: &[u8]) -> IResult<&[u8], u32> {
+    delimited((alt((tag("Used"), tag("used"))), space1), number, (space1, tag("registers"))).parse(input)
+}
+
+/// `Used 30 registers, used 1 barriers, 4096 bytes smem, 364 bytes cmem[0]`, to the end of `input`.
+pub(crate) fn usage(input: &[u8]) -> Option<Usage> {
+    let (mut rest, registers) = registers(input).ok()?;
+    let mut usage = Usage { registers, ..Usage::default() };
+    loop {
+        rest = rest.trim_ascii_start();
+        let Some(after_comma) = rest.strip_prefix(b",") else {
+            usage.unread_item |= !rest.is_empty();
+            return Some(usage);
+        };
+        rest = after_comma.trim_ascii_start();
+        if rest.is_empty() {
+            usage.unfinished = true;
+            return Some(usage);
+        }
+        match alt((bytes_item, barriers_item, counted_item)).parse(rest) {
+            Ok((after, item)) => {
+                usage.keep(item);
+                rest = after;
+            }
+            Err(_) => rest = usage.skip_item(rest),
+        }
+    }
+}
+
+impl Usage {
+    fn keep(&mut self, item: Item) {
+        match item {
+            Item::Barriers(count) => self.barriers = Some(count),
+            Item::CumulativeStack(size) => self.cumulative_stack = Some(size),
+            Item::Local(size) => self.local = Some(size),
+            Item::Shared(size) => self.shared = Some(size),
+            Item::Constant(bank, size) => self.constant.push((bank, size)),
+            Item::Textures(count) => self.textures = Some(count),
+            Item::Surfaces(count) => self.surfaces = Some(count),
+            Item::Samplers(count) => self.samplers = Some(count),
+            Item::Known => {}
+        }
+    }
+
+    /// Steps over an item of an unknown form; the last one may only be unfinished.
+    fn skip_item<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
+        match memchr::memchr(b',', rest) {
+            Some(comma) => {
+                self.unread_item = true;
+                &rest[comma..]
+            }
+            None if is_start_of_an_item(rest) => {
+                self.unfinished = true;
+                b""
+            }
+            None => {
+                self.unread_item = true;
+                b""
+            }
+        }
+    }
+}
+
+/// Whether `text` is the beginning of a known item, as at the end of a wrapped or cut line.
+fn is_start_of_an_item(text: &[u8]) -> bool {
+    let digits = text.iter().take_while(|b| b.is_ascii_digit() || **b == b'+').count();
+    let (number, word) = text.split_at(digits);
+    let word = word.trim_ascii_start();
+    let starts = |full: &[u8]| full.starts_with(word);
+    if number.is_empty() {
+        let used = word.strip_prefix(b"used".as_slice()).map(<[u8]>::trim_ascii_start);
+        return starts(b"used") || used.is_some_and(|rest| rest.iter().all(u8::is_ascii_digit) || ends_short(rest));
+    }
+    [
+        &b"bytes cumulative stack size"[..],
+        b"bytes smem",
+        b"bytes lmem",
+        b"bytes cmem",
+        b"stack",
+        b"textures",
+        b"surfaces",
+        b"samplers",
+    ]
+    .into_iter()
+    .any(starts)
+        || word.starts_with(b"bytes cmem[")
+}
+
+/// `1 barr`: a count of barriers whose unit is cut.
+fn ends_short(rest: &[u8]) -> bool {
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    b"barriers".starts_with(rest[digits..].trim_ascii_start())
+}
+
+/// `Compile time = 58.684 ms`, in milliseconds.
+pub(crate) fn compile_time(input: &[u8]) -> Option<f64> {
+    let (_, digits) = milliseconds(input).ok()?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+fn milliseconds(input: &[u8]) -> IResult<&[u8], &[u8]> {
+    let decimal = take_while1(|b: u8| b.is_ascii_digit() || b == b'.');
+    delimited((tag("Compile time ="), space0), decimal, (space1, tag("ms"))).parse(input)
+}
+
+/// `1028 bytes gmem, 256 bytes cmem[3]`: what opens the report of a ptxas or nvlink run.
+pub(crate) fn is_module(input: &[u8]) -> bool {
+    let opening: IResult<&[u8], _> = (digit1, space1, tag("bytes gmem")).parse(input);
+    opening.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Usage {
+        usage(text.as_bytes()).expect("a Used line")
+    }
+
+    #[test]
+    fn every_item_of_every_era_is_read() {
+        let now = read(
+            "Used 30 registers, used 1 barriers, 96 bytes cumulative stack size, 256 bytes smem, 364 bytes cmem[0], 24 bytes cmem[2], 2 textures, 1 surfaces, 3 samplers",
+        );
+        assert_eq!(
+            (now.registers, now.barriers, now.cumulative_stack, now.shared),
+            (30, Some(1), Some(Bytes(96)), Some(Bytes(256)))
+        );
+        assert_eq!(now.constant, [(0, Bytes(364)), (2, Bytes(24))]);
+        assert_eq!((now.textures, now.surfaces, now.samplers, now.local), (Some(2), Some(1), Some(3), None));
+        assert!(!now.unread_item && !now.unfinished);
+
+        let old = read(
+            "Used 18 registers, 6440+0 bytes lmem, 4+16 bytes smem, 64928 bytes cmem[0], 40 bytes cmem[1], 8 bytes cmem[14]",
+        );
+        assert_eq!((old.local, old.shared, old.barriers), (Some(Bytes(6440)), Some(Bytes(20)), None));
+        assert_eq!(old.constant.len(), 3);
+
+        let linked =
+            read("used 46 registers, used 1 barriers, 88 stack, 1280 bytes smem, 540 bytes cmem[0], 0 bytes lmem");
+        assert_eq!((linked.cumulative_stack, linked.local), (Some(Bytes(88)), Some(Bytes(0))));
+        assert!(!linked.unread_item);
+    }
+
+    #[test]
+    fn an_unknown_item_is_noted_and_costs_no_other() {
+        let usage = read("Used 30 registers, 12 bytes tmem, 256 bytes smem");
+        assert!(usage.unread_item);
+        assert_eq!(usage.shared, Some(Bytes(256)));
+    }
+
+    #[test]
+    fn a_number_counts_only_when_its_unit_follows() {
+        assert_eq!(usage(b"Used 12"), None);
+        assert_eq!(usage(b"Used lots of registers"), None);
+        assert_eq!(usage(b"Used 99999999999 registers"), None);
+        for cut in [
+            "Used 12 registers,",
+            "Used 12 registers, 4",
+            "Used 12 registers, 40 bytes",
+            "Used 12 registers, 40 bytes cm",
+            "Used 12 registers, used",
+            "Used 12 registers, used 1 bar",
+            "Used 12 registers, 364 bytes cmem[0",
+        ] {
+            let usage = read(cut);
+            assert!(usage.unfinished && !usage.unread_item, "{cut}");
+            assert_eq!((usage.shared, usage.barriers), (None, None), "{cut}");
+        }
+    }
+
+    #[test]
+    fn frames_and_times_are_read_whole_or_not_at_all() {
+        let (rest, read) =
+            frame(b"440 bytes stack frame, 852 bytes spill stores, 900 bytes spill loads").expect("a frame");
+        assert!(rest.is_empty());
+        assert_eq!(read, Frame { stack: Bytes(440), stores: Bytes(852), loads: Bytes(900) });
+        assert!(frame(b"440 bytes stack frame, 852 bytes spill stores, 90").is_err());
+        assert_eq!(compile_time(b"Compile time = 58.684 ms"), Some(58.684));
+        assert_eq!(compile_time(b"Compile time = 58.6"), None);
+        assert!(
+            is_module(b"0 bytes gmem") && is_module(b"1028 bytes gmem, 256 bytes cmem[3]") && !is_module(b"12 bytes")
+        );
+    }
+}

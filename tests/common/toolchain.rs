@@ -380,8 +380,11 @@ pub(crate) struct Usage {
 
 impl Usage {
     /// Static shared memory, without what every block reserves on newer architectures.
+    ///
+    /// A kernel that declares none is listed with 0 in one module and with the reserved bytes in the next: it depends
+    /// on what else the module declares.
     pub(crate) fn static_shared(&self) -> u32 {
-        self.shared - reserved(&self.arch)
+        if self.shared == 0 { 0 } else { self.shared - reserved(&self.arch) }
     }
 
     /// Entries have a constant bank of parameters, device functions none.

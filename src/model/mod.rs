@@ -3,12 +3,15 @@
 mod arch;
 mod bytes;
 mod kernel;
+mod launch;
 mod message;
 mod names;
+pub mod symbol;
 
 pub use arch::{Arch, ArchError, Suffix};
 pub use bytes::Bytes;
 pub use kernel::{Evidence, Kernel, Kind, LinkSource, Linked, Place, Quote, Resources};
+pub use launch::{BlockSize, BlockSizeError, SizeError, parse_size};
 pub use message::{Message, MessageKind, Unread};
 pub use names::{NameId, Names};
 

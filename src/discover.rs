@@ -1,0 +1,138 @@
+//! Paths to inputs: what each path is, and what a folder holds.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use miette::Diagnostic;
+use thiserror::Error;
+use walkdir::WalkDir;
+
+/// Something to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Standard input.
+    Stdin,
+    /// A build log.
+    Log(PathBuf),
+}
+
+/// Files of a folder that are looked at, at most, to say what it holds.
+const MAX_FILES: usize = 20_000;
+
+/// A path that cannot be linted.
+#[derive(Debug, Error, Diagnostic)]
+pub enum InputError {
+    /// It is not there, or may not be read.
+    #[error("cannot read `{path}`: {reason}")]
+    #[diagnostic(help("give the path of a build log, or pipe the build into warplint: `nvcc -Xptxas -v … 2>&1 | warplint`"))]
+    Unreadable {
+        /// The path.
+        path: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// A folder; logs are named or piped.
+    #[error("`{path}` is a folder{holds}")]
+    #[diagnostic(help("this version reads build logs: name the log, or pipe the build into warplint: `make 2>&1 | warplint`"))]
+    Folder {
+        /// The path.
+        path: String,
+        /// What it holds, as far as that says something.
+        holds: String,
+    },
+    /// A kind of file that a later version reads.
+    #[error("`{path}` is {kind}, and this version reads build logs only")]
+    #[diagnostic(help("compile it with `-Xptxas -v` and give warplint what the compiler prints: `nvcc -Xptxas -v … 2>&1 | warplint`"))]
+    NotYet {
+        /// The path.
+        path: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// A built artefact, or another binary.
+    #[error("`{path}` is a binary file, not a build log")]
+    #[diagnostic(help("give warplint text: the output of `nvcc -Xptxas -v`, or of `cuobjdump -res-usage` for an object or library"))]
+    Binary {
+        /// The path.
+        path: String,
+    },
+}
+
+/// The input that `path` names; `-` is standard input.
+///
+/// # Errors
+/// When it cannot be read, or is nothing that this version lints.
+pub fn input(path: &Path) -> Result<Input, InputError> {
+    if path == Path::new("-") {
+        return Ok(Input::Stdin);
+    }
+    let shown = path.display().to_string();
+    let unreadable = |error: io::Error| InputError::Unreadable { path: shown.clone(), reason: reason(&error) };
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(InputError::Folder { path: shown, holds: holds(path) });
+    }
+    if let Some(kind) = source_kind(path) {
+        return Err(InputError::NotYet { path: shown, kind });
+    }
+    let mut start = [0; 4096];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start)).map_err(unreadable)?;
+    if metadata.is_file() && is_binary(&start[..read]) {
+        return Err(InputError::Binary { path: shown });
+    }
+    Ok(Input::Log(path.to_owned()))
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// What a path's extension says it is, when it is no log.
+fn source_kind(path: &Path) -> Option<&'static str> {
+    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "cu" | "cuh" | "hip" => Some("a CUDA source"),
+        "ptx" => Some("a PTX file"),
+        _ => None,
+    }
+}
+
+/// No log holds NUL bytes, unless it is UTF-16, which is no byte log either.
+fn is_binary(start: &[u8]) -> bool {
+    start.starts_with(b"\x7fELF") || start.contains(&0)
+}
+
+fn holds(folder: &Path) -> String {
+    let files = WalkDir::new(folder).follow_links(false).into_iter().take(MAX_FILES).filter_map(Result::ok);
+    let (mut sources, mut logs) = (0_usize, Vec::new());
+    for entry in files.filter(|entry| entry.file_type().is_file()) {
+        sources += usize::from(source_kind(entry.path()).is_some());
+        if entry.path().extension().is_some_and(|extension| extension == "log") && logs.len() < 3 {
+            logs.push(entry.path().display().to_string());
+        }
+    }
+    match (sources, logs.as_slice()) {
+        (0, []) => " without a build log in it".to_owned(),
+        (0, logs) => format!(" that holds {}", logs.join(", ")),
+        (count, []) => format!(" with {count} CUDA or PTX sources, which this version does not read"),
+        (count, logs) => format!(" with {count} CUDA or PTX sources, which this version does not read, and {}", logs.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_log_is_told_from_one() {
+        assert_eq!(source_kind(Path::new("a/K.CU")), Some("a CUDA source"));
+        assert_eq!(source_kind(Path::new("a/k.log")), None);
+        assert!(is_binary(b"\x7fELF\x02") && is_binary(b"a\0b") && !is_binary(b"ptxas info\xff"));
+        assert!(matches!(input(Path::new("no/such/file.log")), Err(InputError::Unreadable { .. })));
+        assert_eq!(input(Path::new("-")).expect("stdin"), Input::Stdin);
+    }
+}

@@ -1,0 +1,251 @@
+//! What a rule found, as plain data: first a cheap hit, then, only for what is shown, a finding in words.
+
+use crate::model::{Arch, NameId, Quote};
+
+/// How loud a rule is. Shown as note, warning and error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Not shown.
+    Allow,
+    /// Shown in one line; fails nothing by default.
+    Note,
+    /// Shown in full.
+    Warn,
+    /// Shown in full, first.
+    Deny,
+}
+
+impl Level {
+    /// The level called `name` in options and configuration.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Level> {
+        [Level::Allow, Level::Note, Level::Warn, Level::Deny].into_iter().find(|level| level.name() == name)
+    }
+
+    /// Its name in options and configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Allow => "allow",
+            Level::Note => "note",
+            Level::Warn => "warn",
+            Level::Deny => "deny",
+        }
+    }
+}
+
+/// How a finding is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The compiler printed it.
+    Measured,
+    /// It follows from the table of the target.
+    Computed,
+    /// It is read off the source.
+    Inferred,
+}
+
+impl Basis {
+    /// Its name in the JSON report and on rule pages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Basis::Measured => "measured",
+            Basis::Computed => "computed",
+            Basis::Inferred => "inferred",
+        }
+    }
+}
+
+/// What a rule's check leaves: enough to count, sort and group, and to find the words later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// What it is about.
+    pub subject: Subject,
+    /// Which of the subject's occupancies, for rules that judge one: an index of [`crate::analyse::Numbers::judged`].
+    pub judged: Option<u32>,
+    /// The loudest that this hit may be, whatever the rule's level.
+    pub cap: Level,
+    /// How bad it is among the hits of its rule; more is worse.
+    pub weight: u32,
+    /// Which hits of a rule are one cause.
+    pub cause: Cause,
+}
+
+/// What a hit is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// An index of [`crate::model::Report::kernels`].
+    Kernel(u32),
+    /// An index of [`crate::model::Report::messages`].
+    Message(u32),
+    /// An index of [`crate::model::Report::inputs`].
+    Input(u32),
+    /// All that was read.
+    Run,
+}
+
+/// Which hits of one rule are one cause, and so one report to a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Those of one kernel: all instantiations of a template, on all architectures.
+    Kernel,
+    /// Each is its own.
+    Single,
+    /// All of the rule are one.
+    Rule,
+}
+
+impl Hit {
+    /// A hit on the kernel with index `at`, grouped with its other instantiations.
+    #[must_use]
+    pub fn kernel(at: usize, weight: u32) -> Hit {
+        Hit { subject: Subject::Kernel(narrow(at)), judged: None, cap: Level::Deny, weight, cause: Cause::Kernel }
+    }
+
+    /// A hit on the message with index `at`, grouped by the kernel that it names.
+    #[must_use]
+    pub fn message(at: usize, weight: u32) -> Hit {
+        Hit { subject: Subject::Message(narrow(at)), ..Hit::kernel(at, weight) }
+    }
+
+    /// The same, at most a note, a warning, …
+    #[must_use]
+    pub fn at_most(self, cap: Level) -> Hit {
+        Hit { cap, ..self }
+    }
+
+    /// The same, with another idea of what is one cause.
+    #[must_use]
+    pub fn caused_by(self, cause: Cause) -> Hit {
+        Hit { cause, ..self }
+    }
+
+    /// The same, about one of the subject's occupancies.
+    #[must_use]
+    pub fn judged(self, at: u32) -> Hit {
+        Hit { judged: Some(at), ..self }
+    }
+}
+
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// A finding in words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The fact, with this kernel's numbers; stands alone, without a full stop.
+    pub message: String,
+    /// What to do, as one paragraph.
+    pub help: Option<String>,
+    /// Where it shows. A finding on the whole input has none.
+    pub label: Option<Label>,
+    /// The kernel's name.
+    pub kernel: Option<NameId>,
+    /// The architecture that it holds for.
+    pub arch: Option<Arch>,
+    /// The GPU that it holds for.
+    pub gpu: Option<String>,
+    /// The numbers behind the message.
+    pub facts: Vec<(&'static str, Fact)>,
+    /// How often the compiler said it.
+    pub count: u64,
+}
+
+impl Finding {
+    /// A finding that says `message`.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Finding {
+        Finding { message: message.into(), help: None, label: None, kernel: None, arch: None, gpu: None, facts: Vec::new(), count: 1 }
+    }
+
+    /// With advice.
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Finding {
+        Finding { help: Some(help.into()), ..self }
+    }
+
+    /// With a place, where one is known.
+    #[must_use]
+    pub fn label(self, label: Option<Label>) -> Finding {
+        Finding { label, ..self }
+    }
+
+    /// With a number behind it.
+    #[must_use]
+    pub fn fact(mut self, name: &'static str, value: impl Into<Fact>) -> Finding {
+        self.facts.push((name, value.into()));
+        self
+    }
+}
+
+/// A span of a kept line, and what to say of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The line.
+    pub quote: Quote,
+    /// First byte of the span within the line's kept text.
+    pub start: usize,
+    /// One past its last byte.
+    pub end: usize,
+    /// What it shows.
+    pub text: String,
+}
+
+/// A number or a word behind a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    /// A count.
+    Count(u64),
+    /// A fraction.
+    Fraction(f64),
+    /// A word.
+    Word(String),
+    /// Words.
+    Words(Vec<&'static str>),
+    /// Unknown.
+    Unknown,
+}
+
+impl From<u32> for Fact {
+    fn from(count: u32) -> Fact {
+        Fact::Count(count.into())
+    }
+}
+
+impl From<u64> for Fact {
+    fn from(count: u64) -> Fact {
+        Fact::Count(count)
+    }
+}
+
+impl From<f64> for Fact {
+    fn from(fraction: f64) -> Fact {
+        Fact::Fraction(fraction)
+    }
+}
+
+impl From<crate::model::Bytes> for Fact {
+    fn from(bytes: crate::model::Bytes) -> Fact {
+        Fact::Count(bytes.get().into())
+    }
+}
+
+impl From<String> for Fact {
+    fn from(word: String) -> Fact {
+        Fact::Word(word)
+    }
+}
+
+impl From<&str> for Fact {
+    fn from(word: &str) -> Fact {
+        Fact::Word(word.to_owned())
+    }
+}
+
+impl<T: Into<Fact>> From<Option<T>> for Fact {
+    fn from(value: Option<T>) -> Fact {
+        value.map_or(Fact::Unknown, Into::into)
+    }
+}

@@ -1,0 +1,24 @@
+//! How a run ends. The only place where exit status numbers are.
+
+use std::process::ExitCode;
+
+/// The end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing at or over the level that fails.
+    Clean,
+    /// Findings at or over it.
+    Findings,
+    /// The job could not be done: a wrong command line, an unreadable input, a filter that matches nothing.
+    Unable,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        ExitCode::from(match outcome {
+            Outcome::Clean => 0,
+            Outcome::Findings => 1,
+            Outcome::Unable => 2,
+        })
+    }
+}

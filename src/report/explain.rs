@@ -1,0 +1,47 @@
+//! A rule's page on a terminal: its Markdown with headings, examples and lists laid out.
+
+use std::io::{self, Write};
+
+use super::Style;
+use crate::finding::Level;
+use crate::rules::Rule;
+
+/// Prints the page of `rule`, whose level here is `level`.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn explain(rule: &Rule, level: Option<Level>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let page = rule.page();
+    writeln!(out, "{}: {}", style.strong(rule.id), page.summary)?;
+    let here = level.filter(|level| *level != page.level).map(|level| format!(", {} here", level.name())).unwrap_or_default();
+    writeln!(
+        out,
+        "{}",
+        style.faint(format!("{} by default{here}; {}; group {}; since {}", page.level.name(), page.basis.name(), page.group.name(), page.since))
+    )?;
+    let mut in_example = false;
+    for line in page.body.lines() {
+        let fence = line.starts_with("~~~") || line.starts_with("```");
+        if fence {
+            in_example = !in_example;
+            continue;
+        }
+        if in_example {
+            writeln!(out, "    {}", style.faint(line))?;
+        } else if let Some(title) = line.strip_prefix("## ") {
+            writeln!(out, "\n{}", style.strong(title))?;
+        } else if line.is_empty() {
+            writeln!(out)?;
+        } else {
+            writeln!(out, "  {}", line.replace('`', if style.color { "" } else { "`" }))?;
+        }
+    }
+    if page.options.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}\n", style.strong("Options"))?;
+    for (name, setting) in &page.options {
+        writeln!(out, "  {name} = {}    {}", setting.default, style.faint(&setting.about))?;
+    }
+    Ok(())
+}

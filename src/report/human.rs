@@ -1,0 +1,226 @@
+//! Diagnostics for people: the one place where miette draws.
+
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode, ThemeCharacters, ThemeStyles};
+
+use super::excerpt::{self, Excerpt};
+use super::{Layout, Style};
+use crate::finding::{Finding, Level, Subject};
+use crate::model::{Arch, Kind, symbol};
+use crate::settle::{CauseGroup, Settled, Verdict};
+
+/// A finding in miette's terms.
+#[derive(Debug)]
+struct Shown {
+    message: String,
+    code: String,
+    severity: Severity,
+    help: Option<String>,
+    excerpt: Option<Excerpt>,
+    label: Option<LabeledSpan>,
+}
+
+impl Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Shown {}
+
+impl Diagnostic for Shown {
+    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        Some(Box::new(&self.code))
+    }
+
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.excerpt.as_ref().map(|excerpt| excerpt as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.label.clone().map(|label| Box::new(std::iter::once(label)) as Box<dyn Iterator<Item = LabeledSpan>>)
+    }
+}
+
+/// The handler that draws with `style`.
+#[must_use]
+pub(super) fn handler(style: Style) -> GraphicalReportHandler {
+    let characters = if style.unicode { ThemeCharacters::unicode() } else { ThemeCharacters::ascii() };
+    let styles = if style.color { ThemeStyles::ansi() } else { ThemeStyles::none() };
+    GraphicalReportHandler::new_themed(GraphicalTheme { characters, styles }).with_width(style.width).with_links(false).with_context_lines(1)
+}
+
+pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
+    let handler = handler(layout.style);
+    let mut notes = Vec::new();
+    let mut shown = 0;
+    let mut hidden = 0;
+    for group in &verdict.groups {
+        let lead = &verdict.settled[group.lead];
+        if shown == layout.limit {
+            hidden += 1;
+            continue;
+        }
+        shown += 1;
+        if lead.level == Level::Note && !layout.verbose {
+            notes.push(group);
+            continue;
+        }
+        render_group(verdict, group, layout, &handler, out)?;
+    }
+    for group in &notes {
+        let finding = verdict.finding(&verdict.settled[group.lead]);
+        write_note(verdict, group, &finding, layout.style, out)?;
+    }
+    if !notes.is_empty() {
+        writeln!(out)?;
+    }
+    if hidden > 0 {
+        writeln!(out, "{hidden} more groups of findings are not shown: raise --limit, or use --format json for all of them\n")?;
+    }
+    if layout.quiet && verdict.settled.is_empty() {
+        return Ok(());
+    }
+    summary(verdict, layout.style, out)
+}
+
+fn render_group(verdict: &Verdict<'_>, group: &CauseGroup, layout: &Layout, handler: &GraphicalReportHandler, out: &mut dyn Write) -> io::Result<()> {
+    let lead = &verdict.settled[group.lead];
+    let finding = verdict.finding(lead);
+    let shown = Shown::new(verdict, lead, finding.clone());
+    let mut text = String::new();
+    handler.render_report(&mut text, &shown).map_err(io::Error::other)?;
+    writeln!(out, "{}", text.trim_end())?;
+    if let Some(also) = also(verdict, group, &finding) {
+        writeln!(out, "  {} {also}", layout.style.strong("also:"))?;
+    }
+    if layout.verbose
+        && let Some(name) = finding.kernel
+    {
+        writeln!(out, "  {} {}", layout.style.strong("kernel:"), symbol::full(verdict.context.report.names.get(name)))?;
+    }
+    writeln!(out)
+}
+
+impl Shown {
+    fn new(verdict: &Verdict<'_>, settled: &Settled, finding: Finding) -> Shown {
+        let report = verdict.context.report;
+        let (excerpt, label) = match &finding.label {
+            Some(label) => {
+                let (excerpt, span) = Excerpt::new(report, label);
+                (Some(excerpt), Some(LabeledSpan::new_primary_with_span(Some(label.text.clone()), span)))
+            }
+            None => (None, None),
+        };
+        let severity = match settled.level {
+            Level::Deny => Severity::Error,
+            Level::Warn => Severity::Warning,
+            Level::Note | Level::Allow => Severity::Advice,
+        };
+        let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
+        Shown {
+            message: format!("{}{times}", finding.message),
+            code: format!("warplint::{}", verdict.active(settled).rule.id),
+            severity,
+            help: finding.help,
+            excerpt,
+            label,
+        }
+    }
+}
+
+/// `note[rule] message` and where.
+fn write_note(verdict: &Verdict<'_>, group: &CauseGroup, finding: &Finding, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let lead = &verdict.settled[group.lead];
+    let place = finding.label.as_ref().map(|label| {
+        let position = excerpt::position(verdict.context.report, label);
+        format!(" {}", style.faint(format!("({}:{})", position.path, position.line)))
+    });
+    let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
+    let also = also(verdict, group, finding).map(|also| format!("; also {also}")).unwrap_or_default();
+    let id = verdict.active(lead).rule.id;
+    writeln!(out, "{}{} {}{times}{also}{}", style.strong("note"), style.faint(format!("[{id}]")), finding.message, place.unwrap_or_default())
+}
+
+/// Where else a group's finding holds, as `on sm_90, pressure<24> and 12 more`.
+fn also(verdict: &Verdict<'_>, group: &CauseGroup, lead: &Finding) -> Option<String> {
+    if group.hits == 1 {
+        return None;
+    }
+    let others: Vec<Finding> = group.also.iter().map(|at| verdict.finding(&verdict.settled[*at])).collect();
+    let mut parts: Vec<String> = Vec::new();
+    for other in &others {
+        let part = difference(verdict, lead, other);
+        if let Some(part) = part
+            && !parts.contains(&part)
+        {
+            parts.push(part);
+        }
+    }
+    let unnamed = group.hits - 1 - others.len();
+    Some(match (parts.is_empty(), unnamed) {
+        (true, _) => format!("{} more records of it", group.hits - 1),
+        (false, 0) => parts.join(", "),
+        (false, more) => format!("{} and {more} more", parts.join(", ")),
+    })
+}
+
+/// What is other about a finding of the same group.
+fn difference(verdict: &Verdict<'_>, lead: &Finding, other: &Finding) -> Option<String> {
+    let on = match (&other.gpu, other.arch) {
+        (Some(gpu), _) if other.gpu != lead.gpu => Some(gpu.clone()),
+        (None, Some(arch)) if other.arch != lead.arch => Some(arch.to_string()),
+        _ => None,
+    };
+    let name = other.kernel.filter(|_| other.kernel != lead.kernel);
+    let name = name.map(|name| format!("`{}`", symbol::short(verdict.context.report.names.get(name))));
+    match (name, on) {
+        (Some(name), Some(on)) => Some(format!("{name} on {on}")),
+        (Some(name), None) => Some(name),
+        (None, Some(on)) => Some(format!("on {on}")),
+        (None, None) => None,
+    }
+}
+
+/// The last line: what was looked at, and what became of every finding.
+fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let report = verdict.context.report;
+    let entries = report.kernels.iter().filter(|kernel| kernel.kind == Kind::Entry);
+    let mut archs: Vec<Arch> = entries.clone().filter_map(|kernel| kernel.arch).collect();
+    archs.sort_unstable();
+    archs.dedup();
+    let on = match archs.as_slice() {
+        [] => String::new(),
+        archs => format!(" on {}", archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let kernels = entries.count();
+    let counted = |count: usize, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{count} {one}s")),
+    };
+    let parts = [(Level::Deny, "error"), (Level::Warn, "warning"), (Level::Note, "note")];
+    let parts: Vec<String> = parts.into_iter().filter_map(|(level, word)| counted(verdict.count(level), word)).collect();
+    let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") };
+    let kernels = counted(kernels, "kernel").unwrap_or_else(|| "no kernels".to_owned());
+    let allowed = if verdict.allowed.is_empty() { String::new() } else { format!("; {} allowed", verdict.allowed.len()) };
+    writeln!(out, "{}{on}: {found}{allowed}", style.strong(kernels))?;
+    let lead = verdict.groups.first().map(|group| &verdict.settled[group.lead]).filter(|lead| lead.level >= Level::Warn);
+    match lead {
+        Some(lead) if !matches!(lead.hit.subject, Subject::Run) => {
+            let id = verdict.active(lead).rule.id;
+            writeln!(out, "{}", style.faint(format!("`warplint explain {id}` says more")))
+        }
+        _ => Ok(()),
+    }
+}

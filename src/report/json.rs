@@ -1,0 +1,358 @@
+//! The JSON report, version 1. Its keys are wire structs of their own: what is printed does not follow what is stored.
+//!
+//! Written as it is made: a report of a hundred thousand kernels is never in memory.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::excerpt;
+use crate::analyse::{BlockSource, Judged};
+use crate::finding::{Fact, Finding, Level};
+use crate::gpu::Limiter;
+use crate::model::{Kernel, Kind, MessageKind, NameId, Names, Place, Report, symbol};
+use crate::rules::Context;
+use crate::settle::{Settled, Verdict};
+
+/// The version of the report's form.
+pub(super) const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct WireKernel<'a> {
+    name: Option<String>,
+    demangled: Option<String>,
+    kind: &'static str,
+    arch: Option<String>,
+    registers: Option<u32>,
+    barriers: Option<u32>,
+    stack_bytes: Option<u32>,
+    cumulative_stack_bytes: Option<u32>,
+    spill_store_bytes: Option<u32>,
+    spill_load_bytes: Option<u32>,
+    static_shared_bytes: Option<u32>,
+    local_bytes: Option<u32>,
+    constant_bytes: Option<BTreeMap<u8, u32>>,
+    textures: Option<u32>,
+    surfaces: Option<u32>,
+    samplers: Option<u32>,
+    compile_time_ms: Option<f64>,
+    unbounded_stack: bool,
+    records: u32,
+    ambiguous: bool,
+    launch: WireLaunch,
+    occupancy: Vec<WireOccupancy<'a>>,
+    launches: [(); 0],
+    declared_at: Option<()>,
+    reported_at: Option<WirePlace<'a>>,
+}
+
+#[derive(Serialize)]
+struct WireLaunch {
+    block: Option<[u32; 3]>,
+    block_source: Option<&'static str>,
+    dynamic_shared_bytes: Option<u32>,
+    max_threads: Option<u32>,
+    min_blocks: Option<u32>,
+    cluster: Option<[u32; 3]>,
+}
+
+#[derive(Serialize)]
+struct WireOccupancy<'a> {
+    gpu: &'a str,
+    block: [u32; 3],
+    blocks_per_sm: u32,
+    active_warps: u32,
+    max_warps: u32,
+    occupancy: f64,
+    limiters: Vec<&'static str>,
+    limits: BTreeMap<&'static str, Option<u32>>,
+}
+
+#[derive(Serialize)]
+struct WirePlace<'a> {
+    path: &'a str,
+    line: u32,
+}
+
+#[derive(Serialize)]
+struct WireLocation {
+    path: String,
+    line: u32,
+    column: u64,
+    end_line: u32,
+    end_column: u64,
+    byte_start: u64,
+    byte_end: u64,
+}
+
+#[derive(Serialize)]
+struct WireLabel {
+    path: String,
+    line: u32,
+    column: u64,
+    end_line: u32,
+    end_column: u64,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct WireFinding<'a> {
+    rule: &'static str,
+    level: &'static str,
+    basis: &'static str,
+    message: &'a str,
+    help: Option<&'a str>,
+    kernel: Option<String>,
+    arch: Option<String>,
+    gpu: Option<&'a str>,
+    location: Option<WireLocation>,
+    labels: Vec<WireLabel>,
+    facts: BTreeMap<&'static str, WireFact<'a>>,
+    count: u64,
+    status: &'static str,
+    fingerprint: String,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireFact<'a> {
+    Count(u64),
+    Fraction(f64),
+    Word(&'a str),
+    Words(&'a [&'static str]),
+    Unknown,
+}
+
+#[derive(Serialize)]
+struct WireSummary {
+    files: usize,
+    kernels: usize,
+    ambiguous: usize,
+    denied: usize,
+    warnings: usize,
+    notes: usize,
+    allowed: usize,
+    baselined: usize,
+    build_failed: bool,
+}
+
+pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let context = &verdict.context;
+    writeln!(out, "{{")?;
+    writeln!(out, "  \"version\": {VERSION},")?;
+    writeln!(out, "  \"tool\": {{\"name\": \"warplint\", \"version\": \"{}\"}},", env!("CARGO_PKG_VERSION"))?;
+    kernel_list(context, out)?;
+    let all = verdict.settled.iter().map(|one| (one, "shown")).chain(verdict.allowed.iter().map(|one| (one, "allowed")));
+    list("findings", all, out, |(one, status), out| {
+        let finding = verdict.finding(one);
+        serde_json::to_writer(out, &wire_finding(verdict, one, &finding, status)).map_err(io::Error::from)
+    })?;
+    write!(out, "  \"summary\": ")?;
+    serde_json::to_writer(&mut *out, &summary(verdict))?;
+    writeln!(out, "\n}}")
+}
+
+/// `"kernels": […],`
+pub(super) fn kernel_list(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()> {
+    list("kernels", context.report.kernels.iter().enumerate(), out, |(at, kernel), out| {
+        serde_json::to_writer(out, &wire_kernel(context, at, kernel)).map_err(io::Error::from)
+    })
+}
+
+/// One item a line, followed by a comma.
+fn list<T>(
+    key: &str,
+    items: impl Iterator<Item = T>,
+    out: &mut dyn Write,
+    write: impl Fn(T, &mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    write!(out, "  \"{key}\": [")?;
+    let mut separator = "\n    ";
+    for item in items {
+        out.write_all(separator.as_bytes())?;
+        write(item, out)?;
+        separator = ",\n    ";
+    }
+    let end = if separator.starts_with(',') { "\n  ]," } else { "]," };
+    writeln!(out, "{end}")
+}
+
+fn name(names: &Names, id: Option<NameId>) -> Option<String> {
+    id.map(|id| String::from_utf8_lossy(names.get(id)).into_owned())
+}
+
+fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel) -> WireKernel<'a> {
+    let report = context.report;
+    let resources = &kernel.resources;
+    let bytes = |size: Option<crate::model::Bytes>| size.map(crate::model::Bytes::get);
+    let judged: Vec<&Judged> = context.numbers.of(at).collect();
+    WireKernel {
+        name: name(&report.names, kernel.name),
+        demangled: kernel.name.and_then(|id| symbol::demangle(report.names.get(id))),
+        kind: match kernel.kind {
+            Kind::Entry => "entry",
+            Kind::Function => "function",
+        },
+        arch: kernel.arch.map(|arch| arch.to_string()),
+        registers: resources.registers,
+        barriers: resources.barriers,
+        stack_bytes: bytes(resources.stack),
+        cumulative_stack_bytes: bytes(resources.cumulative_stack),
+        spill_store_bytes: bytes(resources.spill_stores),
+        spill_load_bytes: bytes(resources.spill_loads),
+        static_shared_bytes: bytes(resources.static_shared),
+        local_bytes: bytes(resources.local),
+        constant_bytes: resources.constant.as_ref().map(|banks| banks.iter().map(|(bank, size)| (*bank, size.get())).collect()),
+        textures: resources.textures,
+        surfaces: resources.surfaces,
+        samplers: resources.samplers,
+        compile_time_ms: resources.compile_time_ms,
+        unbounded_stack: kernel.unbounded_stack,
+        records: kernel.records,
+        ambiguous: kernel.ambiguous,
+        launch: launch(context, kernel, &judged),
+        occupancy: judged.iter().map(|judged| wire_occupancy(context, kernel, judged)).collect(),
+        launches: [],
+        declared_at: None,
+        reported_at: kernel.evidence.first().map(|place| WirePlace { path: path(report, place), line: place.line }),
+    }
+}
+
+fn path(report: &Report, place: Place) -> &str {
+    report.inputs.get(place.input as usize).map_or("", |input| &input.name)
+}
+
+fn launch(context: &Context<'_>, kernel: &Kernel, judged: &[&Judged]) -> WireLaunch {
+    let told = context.numbers.block.filter(|_| kernel.kind == Kind::Entry);
+    let source = told.map(|_| BlockSource::Option).or_else(|| judged.first().map(|judged| judged.source));
+    WireLaunch {
+        block: told.map(|block| block.dimensions()),
+        block_source: source.map(BlockSource::name),
+        dynamic_shared_bytes: context.numbers.dynamic_shared.map(crate::model::Bytes::get),
+        max_threads: None,
+        min_blocks: None,
+        cluster: None,
+    }
+}
+
+fn wire_occupancy<'a>(context: &Context<'a>, kernel: &Kernel, judged: &Judged) -> WireOccupancy<'a> {
+    let gpu = &context.numbers.gpus[judged.gpu as usize];
+    let occupancy = &judged.occupancy;
+    let mut limits: BTreeMap<&'static str, Option<u32>> = [Limiter::Warps, Limiter::Registers, Limiter::SharedMemory, Limiter::Blocks]
+        .into_iter()
+        .map(|limiter| (limiter.name(), occupancy.limits.get(limiter)))
+        .collect();
+    let counted = kernel.resources.barriers.is_some_and(|count| count < 16);
+    if counted && gpu.arch.is_some_and(|arch| arch.at_least(9, 0)) {
+        limits.insert(Limiter::Barriers.name(), occupancy.limits.get(Limiter::Barriers));
+    }
+    WireOccupancy {
+        gpu: &gpu.name,
+        block: judged.block.dimensions(),
+        blocks_per_sm: occupancy.blocks_per_sm,
+        active_warps: occupancy.active_warps,
+        max_warps: occupancy.max_warps,
+        occupancy: occupancy.fraction(),
+        limiters: occupancy.limiters.iter().map(Limiter::name).collect(),
+        limits,
+    }
+}
+
+fn wire_finding<'a>(verdict: &Verdict<'_>, one: &Settled, finding: &'a Finding, status: &'static str) -> WireFinding<'a> {
+    let report = verdict.context.report;
+    let active = verdict.active(one);
+    let position = finding.label.as_ref().map(|label| (excerpt::position(report, label), label));
+    let location = position.as_ref().map(|(at, _)| WireLocation {
+        path: at.path.clone(),
+        line: at.line,
+        column: at.column,
+        end_line: at.line,
+        end_column: at.end_column,
+        byte_start: at.byte_start,
+        byte_end: at.byte_end,
+    });
+    let labels = position.map(|(at, label)| WireLabel {
+        path: at.path,
+        line: at.line,
+        column: at.column,
+        end_line: at.line,
+        end_column: at.end_column,
+        text: label.text.clone(),
+    });
+    let facts = finding.facts.iter().map(|(key, fact)| (*key, wire_fact(fact))).collect();
+    WireFinding {
+        rule: active.rule.id,
+        level: if status == "allowed" { Level::Allow.name() } else { one.level.name() },
+        basis: active.basis.name(),
+        message: &finding.message,
+        help: finding.help.as_deref(),
+        kernel: name(&report.names, finding.kernel),
+        arch: finding.arch.map(|arch| arch.to_string()),
+        gpu: finding.gpu.as_deref(),
+        location,
+        labels: labels.into_iter().collect(),
+        facts,
+        count: finding.count,
+        status,
+        fingerprint: fingerprint(report, active.rule.id, finding),
+    }
+}
+
+fn wire_fact(fact: &Fact) -> WireFact<'_> {
+    match fact {
+        Fact::Count(count) => WireFact::Count(*count),
+        Fact::Fraction(fraction) => WireFact::Fraction(*fraction),
+        Fact::Word(word) => WireFact::Word(word),
+        Fact::Words(words) => WireFact::Words(words),
+        Fact::Unknown => WireFact::Unknown,
+    }
+}
+
+/// The same while lines move and numbers change: rule, kernel, architecture and GPU; the text where there is no kernel.
+fn fingerprint(report: &Report, rule: &str, finding: &Finding) -> String {
+    let mut hash = Fnv::default();
+    hash.add(rule.as_bytes());
+    match finding.kernel {
+        Some(id) => hash.add(&symbol::key(report.names.get(id))),
+        None => hash.add(finding.message.as_bytes()),
+    }
+    hash.add(finding.arch.map(|arch| arch.to_string()).unwrap_or_default().as_bytes());
+    hash.add(finding.gpu.as_deref().unwrap_or_default().as_bytes());
+    format!("{:016x}", hash.0)
+}
+
+/// FNV-1a, 64 bits: the same on every machine and in every release, as a fingerprint must be.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().chain(&[0]) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+fn summary(verdict: &Verdict<'_>) -> WireSummary {
+    let report = verdict.context.report;
+    let failed = |kind: MessageKind| {
+        matches!(kind, MessageKind::Error | MessageKind::BuildError | MessageKind::BuildStopped | MessageKind::SharedTooLarge { .. })
+    };
+    WireSummary {
+        files: report.inputs.len(),
+        kernels: report.kernels.iter().filter(|kernel| kernel.kind == Kind::Entry).count(),
+        ambiguous: report.kernels.iter().filter(|kernel| kernel.ambiguous).count(),
+        denied: verdict.count(Level::Deny),
+        warnings: verdict.count(Level::Warn),
+        notes: verdict.count(Level::Note),
+        allowed: verdict.allowed.len(),
+        baselined: 0,
+        build_failed: report.messages.iter().any(|message| failed(message.kind)),
+    }
+}

@@ -1,0 +1,283 @@
+//! The kernel table: one row a kernel and architecture, for people, spreadsheets and programs.
+
+use std::cmp::Ordering;
+use std::io::{self, Write};
+
+use super::{Style, json};
+use crate::analyse::{BlockSource, Judged};
+use crate::model::{Bytes, Kernel, Kind, symbol};
+use crate::rules::Context;
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Sort {
+    /// The order of the inputs.
+    #[default]
+    Input,
+    /// By name.
+    Kernel,
+    /// By architecture.
+    Arch,
+    /// Most registers first.
+    Regs,
+    /// Most spilled bytes first.
+    Spill,
+    /// Largest stack first.
+    Stack,
+    /// Most shared memory first.
+    Shared,
+    /// Lowest occupancy first.
+    Occupancy,
+}
+
+const COLUMNS: [&str; 9] = ["kernel", "arch", "regs", "spill", "stack", "shared", "block", "occupancy", "limited by"];
+
+/// A row: a kernel on one GPU, or without one where its architecture is unknown.
+struct Row<'a> {
+    kernel: &'a Kernel,
+    judged: Option<&'a Judged>,
+    name: &'a [u8],
+}
+
+fn rows<'a>(context: &Context<'a>, sort: Sort) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    for (at, kernel) in context.report.kernels.iter().enumerate() {
+        let name = kernel.name.map_or(&b"?"[..], |id| context.report.names.get(id));
+        let ids = context.numbers.ids(at);
+        if ids.is_empty() {
+            rows.push(Row { kernel, judged: None, name });
+        }
+        rows.extend(ids.iter().map(|id| Row { kernel, judged: Some(&context.numbers.judged[*id as usize]), name }));
+    }
+    rows.sort_by(|a, b| order(sort, a, b));
+    rows
+}
+
+fn order(sort: Sort, a: &Row<'_>, b: &Row<'_>) -> Ordering {
+    let most = |key: fn(&Row<'_>) -> Option<u32>| key(b).cmp(&key(a));
+    match sort {
+        Sort::Input => Ordering::Equal,
+        Sort::Kernel => a.name.cmp(b.name),
+        Sort::Arch => a.kernel.arch.cmp(&b.kernel.arch),
+        Sort::Regs => most(|row| row.kernel.resources.registers),
+        Sort::Spill => most(|row| spilled(row.kernel).map(Bytes::get)),
+        Sort::Stack => most(|row| stack(row.kernel).map(Bytes::get)),
+        Sort::Shared => most(|row| row.kernel.resources.static_shared.map(Bytes::get)),
+        Sort::Occupancy => {
+            let occupancy = |row: &Row<'_>| row.judged.map_or(f64::INFINITY, |judged| judged.occupancy.fraction());
+            occupancy(a).total_cmp(&occupancy(b))
+        }
+    }
+}
+
+fn spilled(kernel: &Kernel) -> Option<Bytes> {
+    kernel.resources.spill_stores.max(kernel.resources.spill_loads)
+}
+
+fn stack(kernel: &Kernel) -> Option<Bytes> {
+    kernel.resources.cumulative_stack.max(kernel.resources.stack)
+}
+
+/// What the marks of a table say; only those that are used are printed.
+#[derive(Default)]
+struct Marks {
+    sweep: bool,
+    option: bool,
+    function: bool,
+    ambiguous: bool,
+}
+
+fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 9] {
+    let zero = style.choose("·", ".");
+    let unknown = "?";
+    let bytes = |size: Option<Bytes>| match size {
+        None => unknown.to_owned(),
+        Some(Bytes::ZERO) => zero.to_owned(),
+        Some(size) => size.to_string(),
+    };
+    let function = row.kernel.kind == Kind::Function;
+    marks.function |= function;
+    marks.ambiguous |= row.kernel.ambiguous;
+    let mark = if function { " (device)" } else if row.kernel.ambiguous { " (ambiguous)" } else { "" };
+    let gpu = row.kernel.arch.map_or_else(|| unknown.to_owned(), |arch| arch.to_string());
+    let absent = |size: Option<Bytes>| if function && size.is_none() { String::new() } else { bytes(size) };
+    let [block, occupancy, limited] = match row.judged {
+        None => [String::new(), String::new(), String::new()],
+        Some(judged) => {
+            let source = match judged.source {
+                BlockSource::Sweep => "*",
+                BlockSource::Option => "",
+            };
+            marks.sweep |= judged.source == BlockSource::Sweep;
+            marks.option |= judged.source == BlockSource::Option;
+            let limiters: Vec<&str> = judged.occupancy.limiters.iter().map(|limiter| limiter.words()).collect();
+            [format!("{}{source}", judged.block), percent(judged.occupancy.fraction()), limiters.join(", ")]
+        }
+    };
+    let registers = match row.kernel.resources.registers {
+        Some(count) => count.to_string(),
+        None if function => String::new(),
+        None => unknown.to_owned(),
+    };
+    [
+        format!("{}{mark}", symbol::short(row.name)),
+        gpu,
+        registers,
+        bytes(spilled(row.kernel)),
+        bytes(stack(row.kernel)),
+        absent(row.kernel.resources.static_shared),
+        block,
+        occupancy,
+        limited,
+    ]
+}
+
+/// `50 %`; a fraction that is no whole percent with one digit more.
+pub(super) fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if (percent - percent.round()).abs() < 0.05 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+/// The table in aligned columns. Zero is a dot, so that the eye finds what is not.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn kernels_human(context: &Context<'_>, sort: Sort, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let rows = rows(context, sort);
+    let mut marks = Marks::default();
+    let several = context.numbers.gpus.len() > 1 && rows.iter().any(|row| row.judged.is_some_and(|judged| !is_own(context, row, judged)));
+    let mut table: Vec<[String; 9]> = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let mut cells = cells(row, style, &mut marks);
+        if let Some(judged) = row.judged.filter(|_| several) {
+            cells[1] = format!("{} on {}", cells[1], context.numbers.gpu(judged).name);
+        }
+        table.push(cells);
+    }
+    let width = |column: usize| {
+        let longest = table.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
+        longest.max(COLUMNS[column].len())
+    };
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+    let heading: Vec<String> = COLUMNS.iter().map(|title| (*title).to_owned()).collect();
+    writeln!(out, "{}", style.strong(line(&heading, &widths)))?;
+    for cells in &table {
+        writeln!(out, "{}", line(cells, &widths))?;
+    }
+    legend(&marks, style, out)
+}
+
+fn is_own(context: &Context<'_>, row: &Row<'_>, judged: &Judged) -> bool {
+    context.numbers.gpu(judged).arch == row.kernel.arch.map(crate::model::Arch::device)
+}
+
+fn line(cells: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        let pad = " ".repeat(width - cell.chars().count());
+        let left = at < 2 || at == COLUMNS.len() - 1;
+        let padded = if left { format!("{cell}{pad}") } else { format!("{pad}{cell}") };
+        line.push_str(&padded);
+        line.push_str("  ");
+    }
+    line.trim_end().to_owned()
+}
+
+fn legend(marks: &Marks, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    if marks.sweep {
+        writeln!(out, "{}", style.faint("* no block size is known: the best of all multiples of 32; --block tells one"))?;
+    }
+    if marks.ambiguous {
+        writeln!(out, "{}", style.faint("(ambiguous) interleaved output leaves open whether the figures are this kernel's"))?;
+    }
+    Ok(())
+}
+
+/// The table as CSV: raw numbers, empty where unknown.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn kernels_csv(context: &Context<'_>, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "kernel,demangled,kind,arch,gpu,registers,spill_store_bytes,spill_load_bytes,stack_bytes,static_shared_bytes,block,blocks_per_sm,active_warps,max_warps,occupancy,limiters"
+    )?;
+    for row in rows(context, sort) {
+        let resources = &row.kernel.resources;
+        let number = |value: Option<u32>| value.map_or_else(String::new, |value| value.to_string());
+        let bytes = |value: Option<Bytes>| number(value.map(Bytes::get));
+        let name = String::from_utf8_lossy(row.name);
+        let mut cells = vec![
+            quoted(if row.kernel.name.is_some() { &name } else { "" }),
+            quoted(&symbol::demangle(row.name).unwrap_or_default()),
+            if row.kernel.kind == Kind::Entry { "entry" } else { "function" }.to_owned(),
+            row.kernel.arch.map_or_else(String::new, |arch| arch.to_string()),
+            row.judged.map_or_else(String::new, |judged| quoted(&context.numbers.gpu(judged).name)),
+            number(resources.registers),
+            bytes(resources.spill_stores),
+            bytes(resources.spill_loads),
+            bytes(resources.stack),
+            bytes(resources.static_shared),
+        ];
+        match row.judged {
+            None => cells.extend(std::iter::repeat_n(String::new(), 6)),
+            Some(judged) => {
+                let limiters: Vec<&str> = judged.occupancy.limiters.iter().map(|limiter| limiter.name()).collect();
+                cells.extend([
+                    judged.block.dimensions().map(|n| n.to_string()).join("x"),
+                    judged.occupancy.blocks_per_sm.to_string(),
+                    judged.occupancy.active_warps.to_string(),
+                    judged.occupancy.max_warps.to_string(),
+                    format!("{}", judged.occupancy.fraction()),
+                    limiters.join(" "),
+                ]);
+            }
+        }
+        writeln!(out, "{}", cells.join(","))?;
+    }
+    Ok(())
+}
+
+/// RFC 4180; a cell that a spreadsheet would take for a formula is text.
+fn quoted(text: &str) -> String {
+    let text = symbol::printable(text);
+    if text.contains([',', '"']) || text.starts_with(['=', '+', '-', '@']) {
+        return format!("\"{}\"", text.replace('"', "\"\""));
+    }
+    text.into_owned()
+}
+
+/// The table as GitHub draws it.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn kernels_markdown(context: &Context<'_>, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "| {} |", COLUMNS.join(" | "))?;
+    writeln!(out, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")?;
+    let style = Style { unicode: true, color: false, width: 100 };
+    let mut marks = Marks::default();
+    for row in rows(context, sort) {
+        let mut cells = cells(&row, style, &mut marks);
+        cells[0] = format!("`{}`", cells[0].replace('`', "'"));
+        let escaped = cells.map(|cell| cell.replace('|', "\\|").replace('*', "\\*"));
+        writeln!(out, "| {} |", escaped.join(" | "))?;
+    }
+    if marks.sweep {
+        writeln!(out, "\n\\* no block size is known: the best of all multiples of 32")?;
+    }
+    Ok(())
+}
+
+/// The kernels as in the JSON report.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn kernels_json(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    json::kernel_list(context, &mut text)?;
+    // The list ends with the comma that the report needs after it.
+    let list = text.trim_ascii_end().strip_suffix(b",").unwrap_or(&text);
+    writeln!(out, "{{\n  \"version\": {},", json::VERSION)?;
+    out.write_all(list)?;
+    writeln!(out, "\n}}")
+}

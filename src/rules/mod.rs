@@ -1,0 +1,190 @@
+//! The rules: one file each, one row each. A rule states facts; how loud they are is settled later.
+
+mod page;
+
+mod register_spill;
+
+use crate::analyse::{Judged, Numbers};
+use crate::finding::{Finding, Hit, Label, Subject};
+use crate::model::{Kernel, Kind, Message, NameId, Quote, Report, symbol};
+
+pub use page::{Page, PageError};
+
+/// A rule as registered.
+pub struct Rule {
+    /// Its name in options, configuration, comments and reports; reads well after "allow".
+    pub id: &'static str,
+    /// The text of its page, `rules/<id>.md`, which holds its summary, level, options and documentation.
+    pub text: &'static str,
+    arm: fn(toml::Table) -> Result<Box<dyn Armed>, toml::de::Error>,
+}
+
+/// A rule with its options in place.
+pub trait Armed {
+    /// Finds every hit.
+    fn check(&self, context: &Context<'_>, hits: &mut Vec<Hit>);
+    /// Puts one hit into words.
+    fn tell(&self, context: &Context<'_>, hit: &Hit) -> Finding;
+}
+
+struct WithOptions<O> {
+    options: O,
+    check: fn(&Context<'_>, &O, &mut Vec<Hit>),
+    tell: fn(&Context<'_>, &O, &Hit) -> Finding,
+}
+
+impl<O> Armed for WithOptions<O> {
+    fn check(&self, context: &Context<'_>, hits: &mut Vec<Hit>) {
+        (self.check)(context, &self.options, hits);
+    }
+
+    fn tell(&self, context: &Context<'_>, hit: &Hit) -> Finding {
+        (self.tell)(context, &self.options, hit)
+    }
+}
+
+/// The row of one rule: its id, and the module with its `Options`, `check` and `tell`. A missing page does not compile.
+macro_rules! rule {
+    ($id:literal, $module:ident) => {
+        Rule {
+            id: $id,
+            text: include_str!(concat!("../../rules/", $id, ".md")),
+            arm: |options| {
+                let options: $module::Options = options.try_into()?;
+                Ok(Box::new(WithOptions { options, check: $module::check, tell: $module::tell }))
+            },
+        }
+    };
+}
+
+/// Every rule, in alphabetical order.
+pub static RULES: &[Rule] = &[rule!("register-spill", register_spill)];
+
+impl Rule {
+    /// The rule called `id`.
+    #[must_use]
+    pub fn named(id: &str) -> Option<&'static Rule> {
+        RULES.binary_search_by(|rule| rule.id.cmp(id)).ok().map(|at| &RULES[at])
+    }
+
+    /// Its page, read.
+    ///
+    /// # Panics
+    /// When the page in the source tree is broken, which a test rules out.
+    #[must_use]
+    pub fn page(&self) -> Page {
+        Page::read(self.text).unwrap_or_else(|error| panic!("bug: rules/{}.md: {error}", self.id))
+    }
+
+    /// The rule with `options`, which hold a value for every option of its page.
+    ///
+    /// # Errors
+    /// When an option is unknown or of the wrong type.
+    pub fn arm(&self, options: toml::Table) -> Result<Box<dyn Armed>, toml::de::Error> {
+        (self.arm)(options)
+    }
+}
+
+/// What rules see.
+pub struct Context<'a> {
+    /// Everything that was read.
+    pub report: &'a Report,
+    /// Everything that was computed.
+    pub numbers: &'a Numbers,
+}
+
+impl<'a> Context<'a> {
+    /// Kernels and device functions whose figures are surely theirs, with their indices.
+    pub fn certain(&self) -> impl Iterator<Item = (usize, &'a Kernel)> {
+        self.report.kernels.iter().enumerate().filter(|(_, kernel)| !kernel.ambiguous)
+    }
+
+    /// Those that can be launched.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, &'a Kernel)> {
+        self.certain().filter(|(_, kernel)| kernel.kind == Kind::Entry)
+    }
+
+    /// Every occupancy of every kernel: the kernel's index, the occupancy's index, and the occupancy.
+    pub fn occupancies(&self) -> impl Iterator<Item = (usize, u32, &'a Judged)> {
+        let numbers = self.numbers;
+        self.entries().flat_map(move |(at, _)| numbers.ids(at).iter().map(move |id| (at, *id, &numbers.judged[*id as usize])))
+    }
+
+    /// Messages with their indices.
+    pub fn messages(&self) -> impl Iterator<Item = (usize, &'a Message)> {
+        self.report.messages.iter().enumerate()
+    }
+
+    /// The kernel that a hit is about.
+    #[must_use]
+    pub fn kernel_of(&self, hit: &Hit) -> Option<&'a Kernel> {
+        match hit.subject {
+            Subject::Kernel(at) => self.report.kernels.get(at as usize),
+            _ => None,
+        }
+    }
+
+    /// The message that a hit is about.
+    #[must_use]
+    pub fn message_of(&self, hit: &Hit) -> Option<&'a Message> {
+        match hit.subject {
+            Subject::Message(at) => self.report.messages.get(at as usize),
+            _ => None,
+        }
+    }
+
+    /// The occupancy that a hit is about.
+    #[must_use]
+    pub fn judged_of(&self, hit: &Hit) -> Option<&'a Judged> {
+        hit.judged.and_then(|id| self.numbers.judged.get(id as usize))
+    }
+
+    /// A name as a message shows it, in back quotes; `a kernel without a name` where the log lost it.
+    #[must_use]
+    pub fn called(&self, name: Option<NameId>) -> String {
+        match name {
+            Some(id) => format!("`{}`", symbol::short(self.report.names.get(id))),
+            None => "a kernel whose name is not in the log".to_owned(),
+        }
+    }
+
+    /// ` on sm_90`, or nothing where the architecture is unknown.
+    #[must_use]
+    pub fn on(&self, kernel: &Kernel) -> String {
+        kernel.arch.map_or_else(String::new, |arch| format!(" on {arch}"))
+    }
+
+    /// The kept text of a line.
+    #[must_use]
+    pub fn text(&self, quote: Quote) -> &'a [u8] {
+        self.report.texts.get(quote.text)
+    }
+
+    /// A label over the part of a line from `start` to the end of `end`; over the whole line where they are not in it.
+    #[must_use]
+    pub fn label(&self, quote: Option<Quote>, start: &str, end: &str, text: impl Into<String>) -> Option<Label> {
+        let quote = quote?;
+        let line = self.text(quote);
+        let found = memchr::memmem::find(line, end.as_bytes()).map(|at| at + end.len());
+        let span = found.and_then(|end| {
+            let start = if start.is_empty() { 0 } else { memchr::memmem::find(&line[..end], start.as_bytes())? };
+            Some((start, end))
+        });
+        let (start, end) = span.unwrap_or((0, line.len()));
+        Some(Label { quote, start, end, text: text.into() })
+    }
+
+    /// A label over the whole text of a message.
+    #[must_use]
+    pub fn message_label(&self, message: &Message, text: impl Into<String>) -> Label {
+        let quote = Quote { place: message.place, text: message.text };
+        Label { quote, start: 0, end: self.text(quote).len(), text: text.into() }
+    }
+
+    /// The text of a message, safe to print.
+    #[must_use]
+    pub fn said(&self, message: &Message) -> String {
+        let text = String::from_utf8_lossy(self.report.texts.get(message.text));
+        symbol::printable(&text).into_owned()
+    }
+}

@@ -1,0 +1,149 @@
+//! A rule's page: front matter in TOML between `+++` lines, then prose and examples in Markdown.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::finding::{Basis, Level};
+
+/// A page, read. Its text stays where it is: all pages are part of the program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page {
+    /// One line, without a full stop.
+    pub summary: String,
+    /// The level where nothing else sets one.
+    pub level: Level,
+    /// How its findings are known.
+    pub basis: Basis,
+    /// The group that it belongs to.
+    pub group: Group,
+    /// The release that brought it.
+    pub since: String,
+    /// Its options in order of name.
+    pub options: BTreeMap<String, Setting>,
+    /// The Markdown after the front matter.
+    pub body: &'static str,
+}
+
+/// An option of a rule.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// The value where nothing else sets one.
+    pub default: toml::Value,
+    /// What it does, in one line.
+    pub about: String,
+}
+
+/// What a rule is about; rules can be set by group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Group {
+    /// What the compiler said.
+    Compiler,
+    /// Launches that fail or waste.
+    Launch,
+    /// Threads that disagree about synchronisation.
+    Sync,
+    /// Values parked in memory.
+    Spills,
+    /// How many warps an SM holds.
+    Occupancy,
+    /// Warps with idle lanes.
+    Warps,
+    /// Lanes that disagree about a branch.
+    Divergence,
+    /// Memory accesses.
+    Memory,
+    /// Care for the code base.
+    Hygiene,
+}
+
+impl Group {
+    /// Every group.
+    pub const ALL: [Group; 9] = [
+        Group::Compiler,
+        Group::Launch,
+        Group::Sync,
+        Group::Spills,
+        Group::Occupancy,
+        Group::Warps,
+        Group::Divergence,
+        Group::Memory,
+        Group::Hygiene,
+    ];
+
+    /// Its name in options and configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Compiler => "compiler",
+            Group::Launch => "launch",
+            Group::Sync => "sync",
+            Group::Spills => "spills",
+            Group::Occupancy => "occupancy",
+            Group::Warps => "warps",
+            Group::Divergence => "divergence",
+            Group::Memory => "memory",
+            Group::Hygiene => "hygiene",
+        }
+    }
+}
+
+/// What is wrong with a page.
+#[derive(Debug, Error)]
+pub enum PageError {
+    /// No front matter between two lines of `+++`.
+    #[error("a page starts with front matter between two lines of +++")]
+    NoFrontMatter,
+    /// The front matter is not as it should be.
+    #[error(transparent)]
+    FrontMatter(#[from] toml::de::Error),
+    /// No such level.
+    #[error("`{0}` is no level")]
+    Level(String),
+    /// No such basis.
+    #[error("`{0}` is no basis: measured, computed or inferred")]
+    Basis(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FrontMatter {
+    summary: String,
+    level: String,
+    basis: String,
+    group: Group,
+    since: String,
+    #[serde(default)]
+    options: BTreeMap<String, Setting>,
+}
+
+impl Page {
+    /// Reads the text of a page.
+    ///
+    /// # Errors
+    /// When the front matter is missing, or holds what it should not.
+    pub fn read(text: &'static str) -> Result<Page, PageError> {
+        let rest = text.strip_prefix("+++\n").ok_or(PageError::NoFrontMatter)?;
+        let (front, body) = rest.split_once("\n+++\n").ok_or(PageError::NoFrontMatter)?;
+        let front: FrontMatter = toml::from_str(front)?;
+        let basis = [Basis::Measured, Basis::Computed, Basis::Inferred].into_iter().find(|basis| basis.name() == front.basis);
+        Ok(Page {
+            level: Level::named(&front.level).ok_or(PageError::Level(front.level))?,
+            basis: basis.ok_or(PageError::Basis(front.basis))?,
+            summary: front.summary,
+            group: front.group,
+            since: front.since,
+            options: front.options,
+            body: body.trim_start(),
+        })
+    }
+
+    /// The options at their defaults.
+    #[must_use]
+    pub fn defaults(&self) -> toml::Table {
+        self.options.iter().map(|(name, setting)| (name.clone(), setting.default.clone())).collect()
+    }
+}

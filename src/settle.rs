@@ -1,0 +1,272 @@
+//! From hits to what is shown: levels, groups of one cause, order, counts.
+
+use std::cmp::Reverse;
+
+use hashbrown::HashMap;
+
+use crate::finding::{Basis, Cause, Finding, Hit, Level, Subject};
+use crate::model::{NameId, Names, Place, Report, symbol};
+use crate::rules::{Armed, Context, Group, RULES, Rule};
+
+/// A rule as this run applies it.
+pub struct Active {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// Its level.
+    pub level: Level,
+    /// How its findings are known.
+    pub basis: Basis,
+    /// Its group.
+    pub group: Group,
+    /// True where a person set the level to allow: its findings are counted, not shown.
+    pub allowed: bool,
+    armed: Box<dyn Armed>,
+}
+
+/// The level of each rule, as options set it.
+#[derive(Debug, Clone, Default)]
+pub struct Levels {
+    set: Vec<(Target, Level)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Target {
+    Rule(&'static str),
+    Group(Group),
+}
+
+/// The name is neither a rule nor a group.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
+#[error("no rule or group is called `{name}`")]
+pub struct UnknownRule {
+    /// The name that was given.
+    pub name: String,
+    /// What to do.
+    #[help]
+    pub help: String,
+}
+
+impl UnknownRule {
+    /// The error for `name`, with the nearest rule.
+    #[must_use]
+    pub fn new(name: &str) -> UnknownRule {
+        let known = RULES.iter().map(|rule| rule.id).chain(Group::ALL.map(Group::name));
+        let nearest = known.map(|id| (strsim::jaro_winkler(name, id), id)).max_by(|a, b| a.0.total_cmp(&b.0));
+        let help = match nearest {
+            Some((alike, id)) if alike > 0.75 => format!("did you mean `{id}`? `warplint rules` lists every rule"),
+            _ => "`warplint rules` lists every rule".to_owned(),
+        };
+        UnknownRule { name: name.to_owned(), help }
+    }
+}
+
+impl Levels {
+    /// Sets the level of a rule or group; a later call wins.
+    ///
+    /// # Errors
+    /// When there is no such rule or group.
+    pub fn set(&mut self, name: &str, level: Level) -> Result<(), UnknownRule> {
+        let rule = Rule::named(name).map(|rule| Target::Rule(rule.id));
+        let group = || Group::ALL.into_iter().find(|group| group.name() == name).map(Target::Group);
+        let target = rule.or_else(group).ok_or_else(|| UnknownRule::new(name))?;
+        self.set.push((target, level));
+        Ok(())
+    }
+
+    /// The level that was set for a rule, if any.
+    #[must_use]
+    pub fn of(&self, rule: &Rule, group: Group) -> Option<Level> {
+        let meant = |target: Target| target == Target::Rule(rule.id) || target == Target::Group(group);
+        self.set.iter().rev().find(|(target, _)| meant(*target)).map(|(_, level)| *level)
+    }
+}
+
+/// Every rule with its level and options.
+#[must_use]
+pub fn activate(levels: &Levels) -> Vec<Active> {
+    let arm = |rule: &'static Rule| {
+        let page = rule.page();
+        let set = levels.of(rule, page.group);
+        let armed = rule.arm(page.defaults()).expect("bug: the options of a page do not fit its rule");
+        let level = set.unwrap_or(page.level);
+        Active { rule, level, basis: page.basis, group: page.group, allowed: set == Some(Level::Allow), armed }
+    };
+    RULES.iter().map(arm).collect()
+}
+
+/// A hit of one of the active rules.
+#[derive(Debug, Clone, Copy)]
+pub struct Settled {
+    /// An index of [`Verdict::rules`].
+    pub rule: u16,
+    /// Its level: the rule's, or less where the hit says so.
+    pub level: Level,
+    /// The hit.
+    pub hit: Hit,
+    place: Place,
+}
+
+/// Hits of one cause.
+#[derive(Debug, Clone)]
+pub struct CauseGroup {
+    /// The worst: an index of [`Verdict::settled`].
+    pub lead: usize,
+    /// A few of the others, in order.
+    pub also: Vec<usize>,
+    /// How many hits there are in all.
+    pub hits: usize,
+}
+
+/// How many hits of a group are named besides the worst.
+const ALSO: usize = 6;
+
+/// What the run found.
+pub struct Verdict<'a> {
+    /// The rules, as applied.
+    pub rules: &'a [Active],
+    /// All hits that are not allowed, the worst first.
+    pub settled: Vec<Settled>,
+    /// Hits that a person allowed.
+    pub allowed: Vec<Settled>,
+    /// Hits by cause, the worst first.
+    pub groups: Vec<CauseGroup>,
+    /// What was read and computed.
+    pub context: Context<'a>,
+}
+
+/// Runs the rules and settles what they found.
+#[must_use]
+pub fn settle<'a>(context: Context<'a>, rules: &'a [Active]) -> Verdict<'a> {
+    let mut settled = Vec::new();
+    let mut allowed = Vec::new();
+    let mut hits = Vec::new();
+    for (index, active) in (0_u16..).zip(rules) {
+        if active.level == Level::Allow && !active.allowed {
+            continue;
+        }
+        hits.clear();
+        active.armed.check(&context, &mut hits);
+        for hit in &hits {
+            let one = Settled { rule: index, level: active.level.min(hit.cap), hit: *hit, place: place_of(context.report, hit) };
+            if one.level == Level::Allow { allowed.push(one) } else { settled.push(one) }
+        }
+    }
+    sort(&mut settled, rules);
+    sort(&mut allowed, rules);
+    let groups = group(&settled, context.report);
+    Verdict { rules, settled, allowed, groups, context }
+}
+
+/// The worst first; among equals the order of the inputs, so that the same input gives the same report.
+fn sort(settled: &mut [Settled], rules: &[Active]) {
+    settled.sort_by_key(|one| (Reverse(one.level), rules[usize::from(one.rule)].group, one.rule, Reverse(one.hit.weight), one.place));
+}
+
+fn place_of(report: &Report, hit: &Hit) -> Place {
+    let place = match hit.subject {
+        Subject::Kernel(at) => report.kernels.get(at as usize).and_then(|kernel| kernel.evidence.first()),
+        Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
+        Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
+        Subject::Run => None,
+    };
+    place.unwrap_or_default()
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Base(u16, NameId),
+    Rule(u16),
+}
+
+fn group(settled: &[Settled], report: &Report) -> Vec<CauseGroup> {
+    let mut groups: Vec<CauseGroup> = Vec::new();
+    let mut by_key: HashMap<Key, usize> = HashMap::new();
+    let mut bases = Bases::default();
+    for (at, one) in settled.iter().enumerate() {
+        let key = match one.hit.cause {
+            Cause::Kernel => name_of(report, &one.hit).map(|name| Key::Base(one.rule, bases.of(&report.names, name))),
+            Cause::Rule => Some(Key::Rule(one.rule)),
+            Cause::Single => None,
+        };
+        let known = key.as_ref().and_then(|key| by_key.get(key).copied());
+        match known {
+            Some(index) => {
+                let group = &mut groups[index];
+                group.hits += 1;
+                if group.also.len() < ALSO {
+                    group.also.push(at);
+                }
+            }
+            None => {
+                if let Some(key) = key {
+                    by_key.insert(key, groups.len());
+                }
+                groups.push(CauseGroup { lead: at, also: Vec::new(), hits: 1 });
+            }
+        }
+    }
+    groups
+}
+
+fn name_of(report: &Report, hit: &Hit) -> Option<NameId> {
+    match hit.subject {
+        Subject::Kernel(at) => report.kernels.get(at as usize)?.name,
+        Subject::Message(at) => report.messages.get(at as usize)?.kernel,
+        Subject::Input(_) | Subject::Run => None,
+    }
+}
+
+/// The base of each name is computed once.
+#[derive(Default)]
+struct Bases {
+    distinct: Names,
+    known: Vec<Option<NameId>>,
+}
+
+impl Bases {
+    fn of(&mut self, names: &Names, name: NameId) -> NameId {
+        if self.known.is_empty() {
+            self.known.resize(names.len(), None);
+        }
+        *self.known[name.index()].get_or_insert_with(|| self.distinct.intern(&symbol::base(names.get(name))))
+    }
+}
+
+impl Verdict<'_> {
+    /// The rule of a hit.
+    #[must_use]
+    pub fn active(&self, one: &Settled) -> &Active {
+        &self.rules[usize::from(one.rule)]
+    }
+
+    /// A hit in words, with what it is about.
+    #[must_use]
+    pub fn finding(&self, one: &Settled) -> Finding {
+        let mut finding = self.active(one).armed.tell(&self.context, &one.hit);
+        if let Some(kernel) = self.context.kernel_of(&one.hit) {
+            finding.kernel = finding.kernel.or(kernel.name);
+            finding.arch = finding.arch.or(kernel.arch);
+        }
+        if let Some(message) = self.context.message_of(&one.hit) {
+            finding.kernel = finding.kernel.or(message.kernel);
+            finding.arch = finding.arch.or(message.arch);
+            finding.count = message.count;
+        }
+        if let Some(judged) = self.context.judged_of(&one.hit) {
+            finding.gpu = Some(self.context.numbers.gpu(judged).name.clone());
+        }
+        finding
+    }
+
+    /// How many hits have this level.
+    #[must_use]
+    pub fn count(&self, level: Level) -> usize {
+        self.settled.iter().filter(|one| one.level == level).count()
+    }
+
+    /// The loudest level of any hit.
+    #[must_use]
+    pub fn loudest(&self) -> Option<Level> {
+        self.settled.first().map(|one| one.level)
+    }
+}

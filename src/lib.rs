@@ -11,5 +11,7 @@
 //! The library has no stability promise of its own: the command line, the JSON report and the exit status are the
 //! interface.
 
+pub mod command;
 pub mod gpu;
 pub mod model;
+pub mod report;

@@ -2,6 +2,8 @@
 
 mod arch;
 mod bytes;
+mod launch;
 
 pub use arch::{Arch, ArchError, Suffix};
 pub use bytes::Bytes;
+pub use launch::{BlockSize, BlockSizeError, SizeError, parse_size};

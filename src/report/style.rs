@@ -1,0 +1,63 @@
+//! How text may look where it is going.
+
+use std::fmt::Display;
+
+/// What the receiving terminal or file can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether characters beyond ASCII may be drawn.
+    pub unicode: bool,
+    /// Whether colour may be used. It never carries information alone.
+    pub color: bool,
+    /// Columns of a line.
+    pub width: usize,
+}
+
+impl Style {
+    /// ASCII, without colour, 80 columns.
+    pub const PLAIN: Style = Style { unicode: false, color: false, width: 80 };
+
+    /// `text` emphasised, as what matters most in its place.
+    #[must_use]
+    pub fn strong(self, text: impl Display) -> String {
+        self.painted("1", text)
+    }
+
+    /// `text` held back, as what is only there for completeness.
+    #[must_use]
+    pub fn faint(self, text: impl Display) -> String {
+        self.painted("2", text)
+    }
+
+    /// `text` marked, as what the reader asked about.
+    #[must_use]
+    pub fn marked(self, text: impl Display) -> String {
+        self.painted("1;36", text)
+    }
+
+    /// `text` as a warning.
+    #[must_use]
+    pub fn warning(self, text: impl Display) -> String {
+        self.painted("33", text)
+    }
+
+    fn painted(self, code: &str, text: impl Display) -> String {
+        if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
+    }
+
+    /// The first of two spellings where it can be shown, else the one in ASCII.
+    #[must_use]
+    pub fn choose<'a>(self, unicode: &'a str, ascii: &'a str) -> &'a str {
+        if self.unicode { unicode } else { ascii }
+    }
+}
+
+/// The formats of commands that print figures and no findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum DataFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object.
+    Json,
+}

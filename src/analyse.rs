@@ -127,7 +127,9 @@ pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
 
 impl Analysis<'_> {
     fn judge(&mut self, kernel: &Kernel) {
-        let (Some(registers), Some(shared)) = (kernel.resources.registers, kernel.resources.static_shared) else { return };
+        let (Some(registers), Some(shared)) = (kernel.resources.registers, kernel.resources.static_shared) else {
+            return;
+        };
         if kernel.kind != Kind::Entry || kernel.ambiguous {
             return;
         }

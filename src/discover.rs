@@ -25,7 +25,9 @@ const MAX_FILES: usize = 20_000;
 pub enum InputError {
     /// It is not there, or may not be read.
     #[error("cannot read `{path}`: {reason}")]
-    #[diagnostic(help("give the path of a build log, or pipe the build into warplint: `nvcc -Xptxas -v … 2>&1 | warplint`"))]
+    #[diagnostic(help(
+        "give the path of a build log, or pipe the build into warplint: `nvcc -Xptxas -v … 2>&1 | warplint`"
+    ))]
     Unreadable {
         /// The path.
         path: String,
@@ -34,7 +36,9 @@ pub enum InputError {
     },
     /// A folder; logs are named or piped.
     #[error("`{path}` is a folder{holds}")]
-    #[diagnostic(help("this version reads build logs: name the log, or pipe the build into warplint: `make 2>&1 | warplint`"))]
+    #[diagnostic(help(
+        "this version reads build logs: name the log, or pipe the build into warplint: `make 2>&1 | warplint`"
+    ))]
     Folder {
         /// The path.
         path: String,
@@ -43,7 +47,9 @@ pub enum InputError {
     },
     /// A kind of file that a later version reads.
     #[error("`{path}` is {kind}, and this version reads build logs only")]
-    #[diagnostic(help("compile it with `-Xptxas -v` and give warplint what the compiler prints: `nvcc -Xptxas -v … 2>&1 | warplint`"))]
+    #[diagnostic(help(
+        "compile it with `-Xptxas -v` and give warplint what the compiler prints: `nvcc -Xptxas -v … 2>&1 | warplint`"
+    ))]
     NotYet {
         /// The path.
         path: String,
@@ -52,7 +58,9 @@ pub enum InputError {
     },
     /// A built artefact, or another binary.
     #[error("`{path}` is a binary file, not a build log")]
-    #[diagnostic(help("give warplint text: the output of `nvcc -Xptxas -v`, or of `cuobjdump -res-usage` for an object or library"))]
+    #[diagnostic(help(
+        "give warplint text: the output of `nvcc -Xptxas -v`, or of `cuobjdump -res-usage` for an object or library"
+    ))]
     Binary {
         /// The path.
         path: String,
@@ -119,7 +127,9 @@ fn holds(folder: &Path) -> String {
         (0, []) => " without a build log in it".to_owned(),
         (0, logs) => format!(" that holds {}", logs.join(", ")),
         (count, []) => format!(" with {count} CUDA or PTX sources, which this version does not read"),
-        (count, logs) => format!(" with {count} CUDA or PTX sources, which this version does not read, and {}", logs.join(", ")),
+        (count, logs) => {
+            format!(" with {count} CUDA or PTX sources, which this version does not read, and {}", logs.join(", "))
+        }
     }
 }
 

@@ -157,7 +157,16 @@ impl Finding {
     /// A finding that says `message`.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Finding {
-        Finding { message: message.into(), help: None, label: None, kernel: None, arch: None, gpu: None, facts: Vec::new(), count: 1 }
+        Finding {
+            message: message.into(),
+            help: None,
+            label: None,
+            kernel: None,
+            arch: None,
+            gpu: None,
+            facts: Vec::new(),
+            count: 1,
+        }
     }
 
     /// With advice.

@@ -11,7 +11,19 @@
 //! The library has no stability promise of its own: the command line, the JSON report and the exit status are the
 //! interface.
 
+pub mod analyse;
+pub mod cli;
+pub mod command;
+pub mod discover;
+pub mod filter;
+pub mod finding;
 pub mod gpu;
 pub mod join;
 pub mod model;
+pub mod outcome;
+pub mod output;
 pub mod parse;
+pub mod report;
+pub mod rules;
+pub mod run;
+pub mod settle;

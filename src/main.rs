@@ -1,3 +1,9 @@
 //! The warplint program.
 
-fn main() {}
+use std::process::ExitCode;
+
+use warplint::run::{run, with_process_streams};
+
+fn main() -> ExitCode {
+    with_process_streams(|streams| run(std::env::args_os().collect(), streams)).into()
+}

@@ -147,7 +147,12 @@ pub fn settle<'a>(context: Context<'a>, rules: &'a [Active]) -> Verdict<'a> {
         hits.clear();
         active.armed.check(&context, &mut hits);
         for hit in &hits {
-            let one = Settled { rule: index, level: active.level.min(hit.cap), hit: *hit, place: place_of(context.report, hit) };
+            let one = Settled {
+                rule: index,
+                level: active.level.min(hit.cap),
+                hit: *hit,
+                place: place_of(context.report, hit),
+            };
             if one.level == Level::Allow { allowed.push(one) } else { settled.push(one) }
         }
     }
@@ -159,7 +164,9 @@ pub fn settle<'a>(context: Context<'a>, rules: &'a [Active]) -> Verdict<'a> {
 
 /// The worst first; among equals the order of the inputs, so that the same input gives the same report.
 fn sort(settled: &mut [Settled], rules: &[Active]) {
-    settled.sort_by_key(|one| (Reverse(one.level), rules[usize::from(one.rule)].group, one.rule, Reverse(one.hit.weight), one.place));
+    settled.sort_by_key(|one| {
+        (Reverse(one.level), rules[usize::from(one.rule)].group, one.rule, Reverse(one.hit.weight), one.place)
+    });
 }
 
 fn place_of(report: &Report, hit: &Hit) -> Place {

@@ -33,7 +33,7 @@ pub struct Gpu {
     pub device: Device,
     /// Keys of the figures that were assumed because a device file does not tell its compute capability.
     pub assumed: Vec<&'static str>,
-    /// What a report should say about where the figures come from.
+    /// What a report should say about how a device file was read; empty for anything else.
     pub notes: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl From<&'static Product> for Gpu {
             product: Some(product),
             device: product.device,
             assumed: Vec::new(),
-            notes: product.notes.iter().cloned().collect(),
+            notes: Vec::new(),
         }
     }
 }

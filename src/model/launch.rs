@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_block_that_no_gpu_launches_says_why() {
-        let error = |text: &str| text.parse::<BlockSize>().unwrap_err().to_string();
+        let error = |text: &str| text.parse::<BlockSize>().expect_err("a bad block").to_string();
         assert_eq!(error("0"), "a block of 0 has no threads; every dimension is at least 1");
         assert_eq!(error("33,32"), "a block of 33×32 has 1056 threads, and no GPU launches more than 1024");
         assert_eq!(error("1,1,65"), "a block has 64 threads in z at most, not 65");

@@ -151,7 +151,9 @@ pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
 /// must not be able to steer a terminal.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let harmful = |c: char| c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let harmful = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
     if !text.contains(harmful) {
         return Cow::Borrowed(text);
     }
@@ -237,7 +239,10 @@ mod tests {
             ("void wl::detail::pack_sum<float, 4>(wl::detail::Pack<float, 4>, float*)", "pack_sum<float, 4>"),
             ("(anonymous namespace)::anon_kernel(int*)", "anon_kernel"),
             ("sweepCells(grid, int*, double)", "sweepCells"),
-            ("void k_lambda<host(int*)::'lambda'(int)>(host(int*)::'lambda'(int), int*)", "k_lambda<host(int*)::'lambda'(int)>"),
+            (
+                "void k_lambda<host(int*)::'lambda'(int)>(host(int*)::'lambda'(int), int*)",
+                "k_lambda<host(int*)::'lambda'(int)>",
+            ),
             ("Z8advectorPfS_S_S", "Z8advectorPfS_S_S"),
         ] {
             assert_eq!(short(name.as_bytes()), expected, "{name}");
@@ -271,7 +276,10 @@ mod tests {
 
     #[test]
     fn a_key_survives_another_build() {
-        let (one, two) = (b"_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi", b"_ZN40_GLOBAL__N__ffffffff_8_basic_cu_0000000011anon_kernelEPi");
+        let (one, two) = (
+            b"_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi",
+            b"_ZN40_GLOBAL__N__ffffffff_8_basic_cu_0000000011anon_kernelEPi",
+        );
         assert_eq!(key(one), key(two));
         assert_ne!(key(one), key(b"_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d412other_kernelEPi"));
         assert_eq!(key(b"_ZN99_GLOBAL__N_x"), &b"_ZN99_GLOBAL__N_x"[..]);

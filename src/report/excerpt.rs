@@ -59,7 +59,8 @@ impl Excerpt {
             let text = String::from_utf8_lossy(&bytes[from.min(bytes.len())..to.min(bytes.len())]);
             symbol::printable(&text).into_owned()
         };
-        let (before, marked, after) = (part(0, label.start), part(label.start, label.end), part(label.end, bytes.len()));
+        let (before, marked, after) =
+            (part(0, label.start), part(label.start, label.end), part(label.end, bytes.len()));
         let marked = symbol::cut_middle(&marked, WIDTH).into_owned();
         let room = WIDTH.saturating_sub(marked.chars().count());
         let before = cut_start(&before, room);
@@ -69,7 +70,12 @@ impl Excerpt {
         let span = (start, marked.len()).into();
         let text = format!("{indent}{before}{marked}{after}");
         let column = (place.column_offset as usize).saturating_sub(indent.len());
-        let excerpt = Excerpt { name: input_name(report, label.quote), line: (place.line as usize).saturating_sub(1), column, text };
+        let excerpt = Excerpt {
+            name: input_name(report, label.quote),
+            line: (place.line as usize).saturating_sub(1),
+            column,
+            text,
+        };
         (excerpt, span)
     }
 }
@@ -92,7 +98,12 @@ fn cut_end(text: &str, most: usize) -> String {
 }
 
 impl SourceCode for Excerpt {
-    fn read_span<'a>(&'a self, span: &SourceSpan, before: usize, after: usize) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let end = span.offset() + span.len();
         let marked = self.text.get(span.offset()..end).ok_or(MietteError::OutOfBounds)?;
         // Without context, what is asked for is the position of the span; with it, the text around.
@@ -100,7 +111,14 @@ impl SourceCode for Excerpt {
             let column = self.column + self.text[..span.offset()].chars().count();
             MietteSpanContents::new_named(self.name.clone(), marked.as_bytes(), *span, self.line, column, 1)
         } else {
-            MietteSpanContents::new_named(self.name.clone(), self.text.as_bytes(), (0, self.text.len()).into(), self.line, 0, 1)
+            MietteSpanContents::new_named(
+                self.name.clone(),
+                self.text.as_bytes(),
+                (0, self.text.len()).into(),
+                self.line,
+                0,
+                1,
+            )
         };
         Ok(Box::new(contents))
     }

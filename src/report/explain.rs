@@ -13,11 +13,18 @@ use crate::rules::Rule;
 pub fn explain(rule: &Rule, level: Option<Level>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let page = rule.page();
     writeln!(out, "{}: {}", style.strong(rule.id), page.summary)?;
-    let here = level.filter(|level| *level != page.level).map(|level| format!(", {} here", level.name())).unwrap_or_default();
+    let here =
+        level.filter(|level| *level != page.level).map(|level| format!(", {} here", level.name())).unwrap_or_default();
     writeln!(
         out,
         "{}",
-        style.faint(format!("{} by default{here}; {}; group {}; since {}", page.level.name(), page.basis.name(), page.group.name(), page.since))
+        style.faint(format!(
+            "{} by default{here}; {}; group {}; since {}",
+            page.level.name(),
+            page.basis.name(),
+            page.group.name(),
+            page.since
+        ))
     )?;
     let mut in_example = false;
     for line in page.body.lines() {

@@ -3,7 +3,9 @@
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode, ThemeCharacters, ThemeStyles};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode, ThemeCharacters, ThemeStyles,
+};
 
 use super::excerpt::{self, Excerpt};
 use super::{Layout, Style};
@@ -57,7 +59,10 @@ impl Diagnostic for Shown {
 pub(super) fn handler(style: Style) -> GraphicalReportHandler {
     let characters = if style.unicode { ThemeCharacters::unicode() } else { ThemeCharacters::ascii() };
     let styles = if style.color { ThemeStyles::ansi() } else { ThemeStyles::none() };
-    GraphicalReportHandler::new_themed(GraphicalTheme { characters, styles }).with_width(style.width).with_links(false).with_context_lines(1)
+    GraphicalReportHandler::new_themed(GraphicalTheme { characters, styles })
+        .with_width(style.width)
+        .with_links(false)
+        .with_context_lines(1)
 }
 
 pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
@@ -86,7 +91,10 @@ pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write
         writeln!(out)?;
     }
     if hidden > 0 {
-        writeln!(out, "{hidden} more groups of findings are not shown: raise --limit, or use --format json for all of them\n")?;
+        writeln!(
+            out,
+            "{hidden} more groups of findings are not shown: raise --limit, or use --format json for all of them\n"
+        )?;
     }
     if layout.quiet && verdict.settled.is_empty() {
         return Ok(());
@@ -94,7 +102,13 @@ pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write
     summary(verdict, layout.style, out)
 }
 
-fn render_group(verdict: &Verdict<'_>, group: &CauseGroup, layout: &Layout, handler: &GraphicalReportHandler, out: &mut dyn Write) -> io::Result<()> {
+fn render_group(
+    verdict: &Verdict<'_>,
+    group: &CauseGroup,
+    layout: &Layout,
+    handler: &GraphicalReportHandler,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let lead = &verdict.settled[group.lead];
     let finding = verdict.finding(lead);
     let shown = Shown::new(verdict, lead, finding.clone());
@@ -140,7 +154,13 @@ impl Shown {
 }
 
 /// `note[rule] message` and where.
-fn write_note(verdict: &Verdict<'_>, group: &CauseGroup, finding: &Finding, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn write_note(
+    verdict: &Verdict<'_>,
+    group: &CauseGroup,
+    finding: &Finding,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let lead = &verdict.settled[group.lead];
     let place = finding.label.as_ref().map(|label| {
         let position = excerpt::position(verdict.context.report, label);
@@ -149,7 +169,14 @@ fn write_note(verdict: &Verdict<'_>, group: &CauseGroup, finding: &Finding, styl
     let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
     let also = also(verdict, group, finding).map(|also| format!("; also {also}")).unwrap_or_default();
     let id = verdict.active(lead).rule.id;
-    writeln!(out, "{}{} {}{times}{also}{}", style.strong("note"), style.faint(format!("[{id}]")), finding.message, place.unwrap_or_default())
+    writeln!(
+        out,
+        "{}{} {}{times}{also}{}",
+        style.strong("note"),
+        style.faint(format!("[{id}]")),
+        finding.message,
+        place.unwrap_or_default()
+    )
 }
 
 /// Where else a group's finding holds, as `on sm_90, pressure<24> and 12 more`.
@@ -210,12 +237,15 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
         count => Some(format!("{count} {one}s")),
     };
     let parts = [(Level::Deny, "error"), (Level::Warn, "warning"), (Level::Note, "note")];
-    let parts: Vec<String> = parts.into_iter().filter_map(|(level, word)| counted(verdict.count(level), word)).collect();
+    let parts: Vec<String> =
+        parts.into_iter().filter_map(|(level, word)| counted(verdict.count(level), word)).collect();
     let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") };
     let kernels = counted(kernels, "kernel").unwrap_or_else(|| "no kernels".to_owned());
-    let allowed = if verdict.allowed.is_empty() { String::new() } else { format!("; {} allowed", verdict.allowed.len()) };
+    let allowed =
+        if verdict.allowed.is_empty() { String::new() } else { format!("; {} allowed", verdict.allowed.len()) };
     writeln!(out, "{}{on}: {found}{allowed}", style.strong(kernels))?;
-    let lead = verdict.groups.first().map(|group| &verdict.settled[group.lead]).filter(|lead| lead.level >= Level::Warn);
+    let lead =
+        verdict.groups.first().map(|group| &verdict.settled[group.lead]).filter(|lead| lead.level >= Level::Warn);
     match lead {
         Some(lead) if !matches!(lead.hit.subject, Subject::Run) => {
             let id = verdict.active(lead).rule.id;

@@ -143,7 +143,8 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     writeln!(out, "  \"version\": {VERSION},")?;
     writeln!(out, "  \"tool\": {{\"name\": \"warplint\", \"version\": \"{}\"}},", env!("CARGO_PKG_VERSION"))?;
     kernel_list(context, out)?;
-    let all = verdict.settled.iter().map(|one| (one, "shown")).chain(verdict.allowed.iter().map(|one| (one, "allowed")));
+    let all =
+        verdict.settled.iter().map(|one| (one, "shown")).chain(verdict.allowed.iter().map(|one| (one, "allowed")));
     list("findings", all, out, |(one, status), out| {
         let finding = verdict.finding(one);
         serde_json::to_writer(out, &wire_finding(verdict, one, &finding, status)).map_err(io::Error::from)
@@ -203,7 +204,10 @@ fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel) -> WireKer
         spill_load_bytes: bytes(resources.spill_loads),
         static_shared_bytes: bytes(resources.static_shared),
         local_bytes: bytes(resources.local),
-        constant_bytes: resources.constant.as_ref().map(|banks| banks.iter().map(|(bank, size)| (*bank, size.get())).collect()),
+        constant_bytes: resources
+            .constant
+            .as_ref()
+            .map(|banks| banks.iter().map(|(bank, size)| (*bank, size.get())).collect()),
         textures: resources.textures,
         surfaces: resources.surfaces,
         samplers: resources.samplers,
@@ -239,10 +243,11 @@ fn launch(context: &Context<'_>, kernel: &Kernel, judged: &[&Judged]) -> WireLau
 fn wire_occupancy<'a>(context: &Context<'a>, kernel: &Kernel, judged: &Judged) -> WireOccupancy<'a> {
     let gpu = &context.numbers.gpus[judged.gpu as usize];
     let occupancy = &judged.occupancy;
-    let mut limits: BTreeMap<&'static str, Option<u32>> = [Limiter::Warps, Limiter::Registers, Limiter::SharedMemory, Limiter::Blocks]
-        .into_iter()
-        .map(|limiter| (limiter.name(), occupancy.limits.get(limiter)))
-        .collect();
+    let mut limits: BTreeMap<&'static str, Option<u32>> =
+        [Limiter::Warps, Limiter::Registers, Limiter::SharedMemory, Limiter::Blocks]
+            .into_iter()
+            .map(|limiter| (limiter.name(), occupancy.limits.get(limiter)))
+            .collect();
     let counted = kernel.resources.barriers.is_some_and(|count| count < 16);
     if counted && gpu.arch.is_some_and(|arch| arch.at_least(9, 0)) {
         limits.insert(Limiter::Barriers.name(), occupancy.limits.get(Limiter::Barriers));
@@ -259,7 +264,12 @@ fn wire_occupancy<'a>(context: &Context<'a>, kernel: &Kernel, judged: &Judged) -
     }
 }
 
-fn wire_finding<'a>(verdict: &Verdict<'_>, one: &Settled, finding: &'a Finding, status: &'static str) -> WireFinding<'a> {
+fn wire_finding<'a>(
+    verdict: &Verdict<'_>,
+    one: &Settled,
+    finding: &'a Finding,
+    status: &'static str,
+) -> WireFinding<'a> {
     let report = verdict.context.report;
     let active = verdict.active(one);
     let position = finding.label.as_ref().map(|label| (excerpt::position(report, label), label));
@@ -342,7 +352,13 @@ impl Fnv {
 fn summary(verdict: &Verdict<'_>) -> WireSummary {
     let report = verdict.context.report;
     let failed = |kind: MessageKind| {
-        matches!(kind, MessageKind::Error | MessageKind::BuildError | MessageKind::BuildStopped | MessageKind::SharedTooLarge { .. })
+        matches!(
+            kind,
+            MessageKind::Error
+                | MessageKind::BuildError
+                | MessageKind::BuildStopped
+                | MessageKind::SharedTooLarge { .. }
+        )
     };
     WireSummary {
         files: report.inputs.len(),

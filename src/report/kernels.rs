@@ -98,7 +98,13 @@ fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 9] {
     let function = row.kernel.kind == Kind::Function;
     marks.function |= function;
     marks.ambiguous |= row.kernel.ambiguous;
-    let mark = if function { " (device)" } else if row.kernel.ambiguous { " (ambiguous)" } else { "" };
+    let mark = if function {
+        " (device)"
+    } else if row.kernel.ambiguous {
+        " (ambiguous)"
+    } else {
+        ""
+    };
     let gpu = row.kernel.arch.map_or_else(|| unknown.to_owned(), |arch| arch.to_string());
     let absent = |size: Option<Bytes>| if function && size.is_none() { String::new() } else { bytes(size) };
     let [block, occupancy, limited] = match row.judged {
@@ -145,7 +151,8 @@ pub(super) fn percent(fraction: f64) -> String {
 pub fn kernels_human(context: &Context<'_>, sort: Sort, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let rows = rows(context, sort);
     let mut marks = Marks::default();
-    let several = context.numbers.gpus.len() > 1 && rows.iter().any(|row| row.judged.is_some_and(|judged| !is_own(context, row, judged)));
+    let several = context.numbers.gpus.len() > 1
+        && rows.iter().any(|row| row.judged.is_some_and(|judged| !is_own(context, row, judged)));
     let mut table: Vec<[String; 9]> = Vec::with_capacity(rows.len());
     for row in &rows {
         let mut cells = cells(row, style, &mut marks);
@@ -185,10 +192,18 @@ fn line(cells: &[String], widths: &[usize]) -> String {
 
 fn legend(marks: &Marks, style: Style, out: &mut dyn Write) -> io::Result<()> {
     if marks.sweep {
-        writeln!(out, "{}", style.faint("* no block size is known: the best of all multiples of 32; --block tells one"))?;
+        writeln!(
+            out,
+            "{}",
+            style.faint("* no block size is known: the best of all multiples of 32; --block tells one")
+        )?;
     }
     if marks.ambiguous {
-        writeln!(out, "{}", style.faint("(ambiguous) interleaved output leaves open whether the figures are this kernel's"))?;
+        writeln!(
+            out,
+            "{}",
+            style.faint("(ambiguous) interleaved output leaves open whether the figures are this kernel's")
+        )?;
     }
     Ok(())
 }

@@ -2,9 +2,12 @@
 
 mod excerpt;
 mod explain;
+pub mod gpus;
 mod human;
 mod json;
 mod kernels;
+pub mod occupancy;
+mod plot;
 mod rules;
 mod short;
 mod style;
@@ -40,6 +43,16 @@ pub struct Layout {
     pub verbose: bool,
     /// No more than the findings.
     pub quiet: bool,
+}
+
+/// What went wrong, for a person.
+#[must_use]
+pub fn failure(failure: &dyn miette::Diagnostic, style: Style) -> String {
+    let mut text = String::new();
+    match human::handler(style).render_report(&mut text, failure) {
+        Ok(()) => format!("{}\n", text.trim_end()),
+        Err(_) => format!("warplint: {failure}\n"),
+    }
 }
 
 /// Writes the report.

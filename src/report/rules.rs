@@ -41,7 +41,11 @@ pub fn rules_human(levels: &Levels, style: Style, out: &mut dyn Write) -> io::Re
         for (rule, page) in of_group {
             let set = levels.of(rule, page.group);
             let level = set.unwrap_or(page.level);
-            let changed = if set.is_some_and(|set| set != page.level) { format!(" ({} by default)", page.level.name()) } else { String::new() };
+            let changed = if set.is_some_and(|set| set != page.level) {
+                format!(" ({} by default)", page.level.name())
+            } else {
+                String::new()
+            };
             writeln!(out, "  {:width$}  {:5}  {}{}", rule.id, level.name(), page.summary, style.faint(changed))?;
         }
     }
@@ -56,7 +60,11 @@ pub fn rules_json(levels: &Levels, out: &mut dyn Write) -> io::Result<()> {
     let wire = |rule: &'static crate::rules::Rule| {
         let page = rule.page();
         let set = levels.of(rule, page.group);
-        let options = page.options.into_iter().map(|(name, setting)| WireOption { name, default: setting.default, about: setting.about });
+        let options = page.options.into_iter().map(|(name, setting)| WireOption {
+            name,
+            default: setting.default,
+            about: setting.about,
+        });
         WireRule {
             id: rule.id,
             group: page.group.name(),

@@ -8,7 +8,7 @@ use crate::analyse::{Judged, Numbers};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::model::{Kernel, Kind, Message, NameId, Quote, Report, symbol};
 
-pub use page::{Page, PageError};
+pub use page::{Group, Page, PageError, Setting};
 
 /// A rule as registered.
 pub struct Rule {
@@ -107,7 +107,8 @@ impl<'a> Context<'a> {
     /// Every occupancy of every kernel: the kernel's index, the occupancy's index, and the occupancy.
     pub fn occupancies(&self) -> impl Iterator<Item = (usize, u32, &'a Judged)> {
         let numbers = self.numbers;
-        self.entries().flat_map(move |(at, _)| numbers.ids(at).iter().map(move |id| (at, *id, &numbers.judged[*id as usize])))
+        self.entries()
+            .flat_map(move |(at, _)| numbers.ids(at).iter().map(move |id| (at, *id, &numbers.judged[*id as usize])))
     }
 
     /// Messages with their indices.

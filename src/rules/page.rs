@@ -129,7 +129,8 @@ impl Page {
         let rest = text.strip_prefix("+++\n").ok_or(PageError::NoFrontMatter)?;
         let (front, body) = rest.split_once("\n+++\n").ok_or(PageError::NoFrontMatter)?;
         let front: FrontMatter = toml::from_str(front)?;
-        let basis = [Basis::Measured, Basis::Computed, Basis::Inferred].into_iter().find(|basis| basis.name() == front.basis);
+        let basis =
+            [Basis::Measured, Basis::Computed, Basis::Inferred].into_iter().find(|basis| basis.name() == front.basis);
         Ok(Page {
             level: Level::named(&front.level).ok_or(PageError::Level(front.level))?,
             basis: basis.ok_or(PageError::Basis(front.basis))?,

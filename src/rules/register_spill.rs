@@ -25,7 +25,8 @@ pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit
         return;
     }
     // `-warn-spills` repeats what the figures say, where there are figures.
-    let told: HashSet<NameId> = context.certain().filter(|(_, kernel)| worst(kernel).is_some()).filter_map(|(_, kernel)| kernel.name).collect();
+    let told: HashSet<NameId> =
+        context.certain().filter(|(_, kernel)| worst(kernel).is_some()).filter_map(|(_, kernel)| kernel.name).collect();
     for (at, message) in warnings() {
         let MessageKind::Spill { stores, loads } = message.kind else { continue };
         let bytes = stores.max(loads).get();
@@ -58,7 +59,9 @@ fn of_kernel(context: &Context<'_>, kernel: &Kernel) -> Finding {
         }
         label
     });
-    spill(context, kernel.name, stores, loads, &context.on(kernel), kernel.kind).label(label).fact("registers", kernel.resources.registers)
+    spill(context, kernel.name, stores, loads, &context.on(kernel), kernel.kind)
+        .label(label)
+        .fact("registers", kernel.resources.registers)
 }
 
 fn of_message(context: &Context<'_>, message: &Message) -> Finding {

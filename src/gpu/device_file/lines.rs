@@ -104,7 +104,8 @@ fn known_key(line: &str) -> Option<(Key, &str)> {
     let line = &line[start..];
     let ends = line.char_indices().map(|(index, _)| index).chain([line.len()]);
     ends.take_while(|end| *end <= LONGEST_KEY)
-        .filter(|end| *end > 0 && line[*end..].chars().next().is_none_or(ends_key))
+        .filter(|end| line[..*end].ends_with(|c: char| c.is_ascii_alphanumeric()))
+        .filter(|end| line[*end..].chars().next().is_none_or(ends_key))
         .filter_map(|end| Some((Key::spelled(&line[..end])?, &line[end..])))
         .last()
 }

@@ -1,0 +1,337 @@
+//! The command line as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::command::gpus::GpusArgs;
+use crate::command::occupancy::OccupancyArgs;
+use crate::finding::Level;
+use crate::model::{BlockSize, Bytes, parse_size};
+use crate::report::{DataFormat, Sort};
+
+/// Lint what the CUDA compiler says about your kernels: spills, occupancy, launch sizes, advisories.
+///
+/// Reads the output of `nvcc -Xptxas -v` (and of nvlink -v, cuobjdump -res-usage, NVRTC, clang): name the logs, or pipe
+/// the build into warplint.
+#[derive(Parser, Debug)]
+#[command(name = "warplint", version, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(after_help = "Exit status: 0 nothing at or over --fail-on; 1 findings; 2 warplint could not do its job.")]
+pub struct Cli {
+    /// What to do; without a command, lint.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Options of the lint.
+    #[command(flatten)]
+    pub lint: LintArgs,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// One row a kernel and architecture: registers, spills, stack, shared memory, occupancy
+    Kernels(Box<KernelsArgs>),
+    /// The occupancy calculator: every limit, the next steps, sweeps over block sizes and registers
+    Occupancy(OccupancyArgs),
+    /// Products and compute capabilities; one in full, with the source of each figure, when named
+    Gpus(GpusArgs),
+    /// Every rule with the level in force
+    Rules(RulesArgs),
+    /// A rule's page: what it says, why it matters, how to fix it, when to allow it
+    Explain(ExplainArgs),
+    /// Every branch of PTX or sources with its verdict
+    #[command(hide = true)]
+    Branches(LaterArgs),
+    /// What changed between two logs
+    #[command(hide = true)]
+    Diff(LaterArgs),
+    /// How a launch is cut into warps
+    #[command(hide = true)]
+    Launch(LaterArgs),
+    /// Run a build and lint its output
+    #[command(hide = true)]
+    Run(LaterArgs),
+    /// Record what is accepted today
+    #[command(hide = true)]
+    Baseline(LaterArgs),
+    /// Write a commented warplint.toml
+    #[command(hide = true)]
+    Init(LaterArgs),
+    /// Shell completions
+    #[command(hide = true)]
+    Completions(LaterArgs),
+    /// The man page
+    #[command(hide = true)]
+    Man(LaterArgs),
+}
+
+impl Command {
+    /// The name of a command that a later version brings.
+    #[must_use]
+    pub fn later(&self) -> Option<&'static str> {
+        Some(match self {
+            Command::Branches(_) => "branches",
+            Command::Diff(_) => "diff",
+            Command::Launch(_) => "launch",
+            Command::Run(_) => "run",
+            Command::Baseline(_) => "baseline",
+            Command::Init(_) => "init",
+            Command::Completions(_) => "completions",
+            Command::Man(_) => "man",
+            Command::Kernels(_)
+            | Command::Occupancy(_)
+            | Command::Gpus(_)
+            | Command::Rules(_)
+            | Command::Explain(_) => return None,
+        })
+    }
+}
+
+/// Whatever follows a command that a later version brings.
+#[derive(Args, Debug)]
+pub struct LaterArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    rest: Vec<String>,
+}
+
+/// What to read, and what for.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Input")]
+pub struct InputArgs {
+    /// Build logs; `-` is standard input, and the default in a pipe
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Target: a product (a100, rtx4090), sm_90, 9.0, or a file with device figures; repeatable; default: each kernel's own
+    #[arg(long, value_name = "NAME")]
+    pub gpu: Vec<String>,
+    /// Block size of kernels for which nothing better tells it
+    #[arg(long, value_name = "X[,Y[,Z]]")]
+    pub block: Option<BlockSize>,
+    /// Dynamic shared memory likewise; K, KB and KiB are 1024 bytes
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub dynamic_shared: Option<Bytes>,
+    /// Only kernels whose mangled, demangled or short name matches
+    #[arg(long, value_name = "GLOB")]
+    pub kernel: Option<String>,
+    /// Only kernels of this architecture
+    #[arg(long, value_name = "ARCH")]
+    pub arch: Option<String>,
+    /// Where the kernels of a log are declared
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub source: Vec<PathBuf>,
+    /// Run ptxas on PTX inputs
+    #[arg(long, hide = true)]
+    pub assemble: bool,
+    /// Configuration file
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub config: Option<PathBuf>,
+    /// Read no configuration file
+    #[arg(long)]
+    pub isolated: bool,
+    /// What becomes of piped lines that are no resource report: to stderr (auto), every line (all), or dropped (none)
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
+    pub passthrough: Passthrough,
+}
+
+/// How to print.
+#[derive(Args, Debug, Clone, Copy)]
+#[command(next_help_heading = "Output")]
+pub struct LookArgs {
+    /// Colours: on a terminal (auto), always, never; NO_COLOR and CLICOLOR_FORCE are obeyed
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: ColorChoice,
+    /// Say nothing when there is nothing to report
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Notes in full, and full kernel signatures
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
+}
+
+/// Levels of rules.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Rules")]
+pub struct LevelArgs {
+    /// Do not report a rule or group; of these four the last one wins
+    #[arg(long, value_name = "RULE")]
+    pub allow: Vec<String>,
+    /// Report it as a note
+    #[arg(long, value_name = "RULE")]
+    pub note: Vec<String>,
+    /// Report it as a warning
+    #[arg(long, value_name = "RULE")]
+    pub warn: Vec<String>,
+    /// Report it as an error
+    #[arg(long, value_name = "RULE")]
+    pub deny: Vec<String>,
+}
+
+/// Options of the lint.
+#[derive(Args, Debug)]
+pub struct LintArgs {
+    /// What to read.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Levels of rules.
+    #[command(flatten)]
+    pub levels: LevelArgs,
+    /// Lowest level that makes the exit status 1
+    #[arg(long, value_enum, default_value_t, value_name = "LEVEL", help_heading = "Rules")]
+    pub fail_on: FailOn,
+    /// Report only what is new or worse
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub baseline: Option<PathBuf>,
+    /// Report format: human, short, json
+    #[arg(
+        short,
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        help_heading = "Output",
+        hide_possible_values = true
+    )]
+    pub format: FormatChoice,
+    /// Write the report there, whole or not at all
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// A further report of the same run
+    #[arg(long, value_name = "FORMAT=FILE", hide = true)]
+    pub report: Vec<String>,
+    /// Groups of findings shown in full, worst first; the others are counted
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Output")]
+    pub limit: usize,
+    /// Print the configuration in force
+    #[arg(long, hide = true)]
+    pub show_config: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+/// Options of `kernels`.
+#[derive(Args, Debug)]
+pub struct KernelsArgs {
+    /// What to read.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Column to sort by
+    #[arg(long, value_enum, default_value_t, value_name = "COLUMN", help_heading = "Output")]
+    pub sort: Sort,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    pub format: TableFormat,
+    /// Write the table there, whole or not at all
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// How to print.
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+/// Options of `rules`.
+#[derive(Args, Debug)]
+pub struct RulesArgs {
+    /// Levels of rules.
+    #[command(flatten)]
+    pub levels: LevelArgs,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: DataFormat,
+    /// How to print.
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+/// Options of `explain`.
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    /// The rule
+    pub rule: String,
+    /// How to print.
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+/// `--passthrough`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Passthrough {
+    /// Lines that are no resource report.
+    #[default]
+    Auto,
+    /// Every line.
+    All,
+    /// None.
+    None,
+}
+
+/// `--color`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// `--fail-on`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum FailOn {
+    /// Errors.
+    Deny,
+    /// Errors and warnings.
+    #[default]
+    Warn,
+    /// Everything.
+    Note,
+    /// Nothing.
+    Never,
+}
+
+impl FailOn {
+    /// Whether a run whose loudest finding is `loudest` fails.
+    #[must_use]
+    pub fn fails(self, loudest: Option<Level>) -> bool {
+        let at = match self {
+            FailOn::Deny => Level::Deny,
+            FailOn::Warn => Level::Warn,
+            FailOn::Note => Level::Note,
+            FailOn::Never => return false,
+        };
+        loudest.is_some_and(|level| level >= at)
+    }
+}
+
+/// `--format` of the lint, those of later versions included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum FormatChoice {
+    #[default]
+    Human,
+    Short,
+    Json,
+    Sarif,
+    Github,
+    Gitlab,
+    Junit,
+    Markdown,
+    Csv,
+    Html,
+}
+
+/// `--format` of `kernels`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum TableFormat {
+    /// Aligned columns.
+    #[default]
+    Human,
+    /// Raw numbers.
+    Csv,
+    /// As GitHub draws it.
+    Markdown,
+    /// As in the JSON report.
+    Json,
+}

@@ -1,0 +1,4 @@
+//! One module a command: its options, and the straight line from them to a report.
+
+pub mod gpus;
+pub mod occupancy;

@@ -1,0 +1,126 @@
+//! `--kernel` and `--arch`: which kernels the user asked about.
+
+use globset::{GlobBuilder, GlobMatcher};
+use miette::Diagnostic;
+use thiserror::Error;
+
+use crate::model::{Arch, NameId, Names, Report, symbol};
+
+/// A choice of kernels.
+#[derive(Debug, Default)]
+pub struct Filter {
+    kernel: Option<(String, GlobMatcher)>,
+    arch: Option<(String, Arch)>,
+}
+
+/// A filter that cannot be meant.
+#[derive(Debug, Error, Diagnostic)]
+pub enum FilterError {
+    /// The pattern is broken.
+    #[error("`--kernel {glob}` is no pattern: {reason}")]
+    #[diagnostic(help("`*` stands for anything, `?` for one character: --kernel 'gemm_*'"))]
+    Glob {
+        /// The pattern.
+        glob: String,
+        /// Why.
+        reason: String,
+    },
+    /// Not the name of an architecture.
+    #[error("`--arch {0}` is no architecture")]
+    #[diagnostic(help("write it as sm_90, sm_90a or 90"))]
+    Arch(String),
+    /// No kernel is left.
+    #[error("`--{option} {value}` matches no kernel of the input")]
+    #[diagnostic(help("{seen}"))]
+    Nothing {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        value: String,
+        /// What the input holds.
+        seen: String,
+    },
+}
+
+impl Filter {
+    /// The filter of the options' values.
+    ///
+    /// # Errors
+    /// When a value cannot be meant.
+    pub fn new(kernel: Option<&str>, arch: Option<&str>) -> Result<Filter, FilterError> {
+        let glob = |text: &str| {
+            let built = GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
+            let glob =
+                built.map_err(|error| FilterError::Glob { glob: text.to_owned(), reason: error.kind().to_string() })?;
+            Ok((text.to_owned(), glob.compile_matcher()))
+        };
+        let named = |text: &str| {
+            let digits = text.starts_with(|c: char| c.is_ascii_digit());
+            let full = if digits { format!("sm_{text}") } else { text.to_owned() };
+            full.parse().map(|arch| (text.to_owned(), arch)).map_err(|_| FilterError::Arch(text.to_owned()))
+        };
+        Ok(Filter { kernel: kernel.map(glob).transpose()?, arch: arch.map(named).transpose()? })
+    }
+
+    /// Takes everything out of `report` that is about other kernels. Messages that name no kernel stay: they may be
+    /// about any.
+    ///
+    /// # Errors
+    /// When nothing is left: a gate that measured nothing has not passed.
+    pub fn apply(&self, report: &mut Report) -> Result<(), FilterError> {
+        if let Some((text, arch)) = &self.arch {
+            let any = report.kernels.iter().any(|kernel| kernel.arch == Some(*arch));
+            if !any {
+                let mut seen: Vec<Arch> = report.kernels.iter().filter_map(|kernel| kernel.arch).collect();
+                seen.sort_unstable();
+                seen.dedup();
+                let list: Vec<String> = seen.iter().map(Arch::to_string).collect();
+                let seen = if list.is_empty() {
+                    "it names no architecture".to_owned()
+                } else {
+                    format!("it has {}", list.join(", "))
+                };
+                return Err(FilterError::Nothing { option: "arch", value: text.clone(), seen });
+            }
+            report.kernels.retain(|kernel| kernel.arch == Some(*arch));
+            report.messages.retain(|message| message.arch.is_none_or(|named| named == *arch));
+        }
+        if let Some((text, glob)) = &self.kernel {
+            let mut wanted = Wanted { glob, known: vec![None; report.names.len()] };
+            let names = &report.names;
+            let before = report.kernels.len();
+            report.kernels.retain(|kernel| kernel.name.is_some_and(|name| wanted.has(names, name)));
+            report.messages.retain(|message| message.kernel.is_none_or(|name| wanted.has(names, name)));
+            if report.kernels.is_empty() {
+                let seen = format!("it has {before}; `warplint kernels` lists them");
+                return Err(FilterError::Nothing { option: "kernel", value: text.clone(), seen });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Each name is matched once.
+struct Wanted<'a> {
+    glob: &'a GlobMatcher,
+    known: Vec<Option<bool>>,
+}
+
+impl Wanted<'_> {
+    fn has(&mut self, names: &Names, id: NameId) -> bool {
+        let glob = self.glob;
+        *self.known[id.index()].get_or_insert_with(|| {
+            let name = names.get(id);
+            glob.is_match(String::from_utf8_lossy(name).as_ref())
+                || glob.is_match(symbol::short(name))
+                || symbol::demangle(name)
+                    .is_some_and(|full| glob.is_match(&full) || glob.is_match(without_parameters(&full)))
+        })
+    }
+}
+
+/// `void ns::k<4>(float*)` as people write it: `ns::k<4>`.
+fn without_parameters(full: &str) -> &str {
+    let head = full.rsplit_once('(').map_or(full, |(head, _)| head);
+    head.strip_prefix("void ").unwrap_or(head)
+}

@@ -1,0 +1,207 @@
+//! One GPU in full: the answer, every limit, the nearest changes, and the sweeps.
+
+use std::io::{self, Write};
+
+use super::{Calculation, Request, asked, percent, plural, short};
+use crate::gpu::{Limiter, Step, cluster_bound};
+use crate::report::plot;
+use crate::report::style::Style;
+
+/// Figures of a target that the answer does not depend on.
+const ASIDE: [&str; 6] = [
+    "fp32-lanes-per-sm",
+    "tensor-cores-per-sm",
+    "unified-l1-kib",
+    "issues-per-scheduler",
+    "max-cluster-portable",
+    "max-cluster-non-portable",
+];
+
+pub(super) fn write(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    head(found, request, style, out)?;
+    limits(found, request, style, out)?;
+    steps(found, style, out)?;
+    if request.cluster.is_some() {
+        writeln!(out, "\n  {}", clusters(found, request))?;
+    }
+    block_sweep(found, request, style, out)?;
+    register_sweep(found, request, style, out)?;
+    notes(found, style, out)
+}
+
+fn head(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let gpu = &found.gpu;
+    let capability = gpu.arch.map(|arch| arch.to_string()).filter(|name| *name != gpu.name);
+    let capability = capability.map(|name| format!(" ({name})")).unwrap_or_default();
+    writeln!(out, "{}{capability}: {}", style.strong(&gpu.name), asked(request))?;
+    if found.refusals.is_empty() {
+        return writeln!(out, "{}", answer(found, style));
+    }
+    for refusal in &found.refusals {
+        writeln!(out, "{} {refusal}", style.warning("cannot be launched:"))?;
+    }
+    match found.largest_block {
+        Some(threads) => writeln!(out, "the largest block that can be: {threads} threads"),
+        None => writeln!(out, "no block size can be"),
+    }
+}
+
+/// `50 % occupancy: 4 blocks, 32 of 64 warps an SM, 8 a scheduler; limited by registers`
+fn answer(found: &Calculation, style: Style) -> String {
+    let answer = &found.occupancy;
+    let average = answer.warps_per_scheduler();
+    let fullest = answer.warps_of_fullest_scheduler();
+    let fullest = if average.fract() == 0.0 { String::new() } else { format!(" ({fullest} on the fullest)") };
+    format!(
+        "{}: {}, {} of {} warps an SM, {} a scheduler{fullest}; limited by {}",
+        style.strong(format!("{} occupancy", percent(answer.fraction()))),
+        plural(answer.blocks_per_sm, "block"),
+        answer.active_warps,
+        answer.max_warps,
+        short(average),
+        style.strong(answer.limiters),
+    )
+}
+
+fn limits(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\n  {:<18}{:>12}", "limit", "blocks an SM")?;
+    for limiter in Limiter::ALL {
+        let blocks = found.occupancy.limits.get(limiter);
+        if blocks.is_none() && matches!(limiter, Limiter::Barriers | Limiter::VirtualResources) {
+            continue;
+        }
+        let is_binding = found.occupancy.limiters.contains(limiter);
+        let number = blocks.map_or_else(|| "none".to_owned(), |blocks| blocks.to_string());
+        let row = format!("{:<18}{number:>12}", limiter.words());
+        let row = if is_binding { style.strong(row) } else { row };
+        let mark = if is_binding { style.choose("◀", "<") } else { " " };
+        writeln!(out, "  {row} {mark} {}", style.faint(why(found, request, limiter)))?;
+    }
+    Ok(())
+}
+
+/// What a block takes of what there is.
+fn why(found: &Calculation, request: &Request, limiter: Limiter) -> String {
+    let (target, launch, answer) = (&*found.gpu.target, &request.launch, &found.occupancy);
+    match limiter {
+        Limiter::Warps => format!("{} a block, {} an SM", launch.warps(target), target.max_warps_per_sm),
+        Limiter::Registers => format!(
+            "{} a block, {} an SM, {} a thread after rounding",
+            answer.allocated_registers_per_block,
+            target.registers_per_sm,
+            answer.allocated_registers_per_block / (launch.warps(target) * target.warp_size).max(1),
+        ),
+        Limiter::SharedMemory => {
+            let reserved = target.shared_reserved_per_block;
+            let reserved = if reserved == 0 { String::new() } else { format!(", of which {reserved} B reserved") };
+            let allocated = answer.allocated_shared_per_block.0;
+            format!("{allocated} B a block{reserved}; {} KiB an SM", target.shared_per_sm / 1024)
+        }
+        Limiter::Blocks => format!("{} an SM at most", target.max_blocks_per_sm),
+        Limiter::Barriers => format!("{} a block, {} an SM", launch.barriers, target.barriers_per_sm.unwrap_or(0)),
+        Limiter::VirtualResources => {
+            format!("{} a block, {} an SM", launch.virtual_resources, target.virtual_resources_per_sm)
+        }
+    }
+}
+
+fn steps(found: &Calculation, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    const COLUMN: usize = 31;
+    let (raises, lowers) = (&found.next.raises, &found.next.lowers);
+    writeln!(out, "\n  {:<16}{:<COLUMN$}lowers it", "nearest change", "raises occupancy")?;
+    let cell = |step: Option<Step>| step.map_or_else(|| style.choose("·", "-").to_owned(), |step| stepped(&step));
+    for (name, up, down) in [
+        ("registers", raises.registers, lowers.registers),
+        ("shared memory", raises.shared_memory, lowers.shared_memory),
+        ("block", raises.block, lowers.block),
+    ] {
+        writeln!(out, "  {name:<16}{:<COLUMN$}{}", cell(up), cell(down))?;
+    }
+    Ok(())
+}
+
+/// `56 (-8): 62 %, 5 blocks`
+fn stepped(step: &Step) -> String {
+    let blocks = plural(step.occupancy.blocks_per_sm, "block");
+    format!("{} ({:+}): {}, {blocks}", step.value, step.change(), percent(step.occupancy.fraction()))
+}
+
+/// How many clusters the device holds, or why it holds none.
+pub(super) fn clusters(found: &Calculation, request: &Request) -> String {
+    let (target, cluster) = (&*found.gpu.target, request.cluster.unwrap_or(1));
+    if cluster > 1 && !target.has_clusters() {
+        return "clusters: none before compute capability 9.0".to_owned();
+    }
+    if cluster > target.max_cluster_non_portable.max(1) {
+        return format!("clusters: {cluster} blocks are too many, {} is the most", target.max_cluster_non_portable);
+    }
+    let needs_optin =
+        if cluster > target.max_cluster_portable { "; needs the non-portable size to be allowed" } else { "" };
+    match found.gpu.device.sm_count {
+        Some(sms) => {
+            let bound = cluster_bound(sms, found.occupancy.blocks_per_sm, cluster);
+            format!(
+                "clusters: {bound} of {cluster} blocks at once at most; GPCs of uneven size hold fewer{needs_optin}"
+            )
+        }
+        None => format!("clusters: how many fit depends on the number of SMs, so name a product{needs_optin}"),
+    }
+}
+
+fn block_sweep(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let launch = &request.launch;
+    let warps = launch.warps(&found.gpu.target) as usize;
+    let own = warps.checked_sub(1).filter(|own| *own < found.blocks.len());
+    let title = format!("occupancy by threads a block, at {}", plural(launch.registers, "register"));
+    writeln!(out, "\n  {title}")?;
+    let caption = format!("{}, {}", plural(launch.threads, "thread"), percent(found.occupancy.fraction()));
+    plot::bars(out, style, &found.block_bars(), own, &caption)?;
+    let best = found.suggestion;
+    match found.blocks.iter().find(|point| point.threads == best.threads) {
+        Some(point) => {
+            let share = percent(point.occupancy.fraction());
+            writeln!(out, "  most threads at {} a block, which NVIDIA's calculator suggests: {share}", best.threads)
+        }
+        None => Ok(()),
+    }
+}
+
+fn register_sweep(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let launch = &request.launch;
+    let own = found.registers.iter().position(|point| point.registers >= launch.registers);
+    writeln!(out, "\n  occupancy by registers a thread, at {}", plural(launch.threads, "thread"))?;
+    let caption = format!("{}, {}", plural(launch.registers, "register"), percent(found.occupancy.fraction()));
+    plot::bars(out, style, &found.register_bars(), own, &caption)
+}
+
+fn notes(found: &Calculation, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let notes = all_notes(found);
+    if !notes.is_empty() {
+        writeln!(out)?;
+    }
+    for note in notes {
+        writeln!(out, "  {} {note}", style.warning("note:"))?;
+    }
+    Ok(())
+}
+
+/// What the reader should know about the figures behind the answer.
+pub(super) fn all_notes(found: &Calculation) -> Vec<String> {
+    let gpu = &found.gpu;
+    let mut notes = gpu.notes.clone();
+    if gpu.assumed.contains(&"shared-per-sm") {
+        notes.push("the file tells no shared memory per SM, so that limit is assumed too".to_owned());
+    }
+    if gpu.assumed.is_empty() {
+        let figures = gpu.target.figures();
+        let unverified: Vec<&str> = figures
+            .iter()
+            .filter(|figure| figure.unverified && !ASIDE.contains(&figure.key))
+            .map(|figure| figure.label)
+            .collect();
+        if !unverified.is_empty() {
+            notes.push(format!("unverified for {}: {}", gpu.target.compute_capability(), unverified.join(", ")));
+        }
+    }
+    notes
+}

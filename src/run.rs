@@ -1,0 +1,355 @@
+//! The straight line from a command line to an outcome.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::Path;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use miette::{Diagnostic, Report as Failure};
+
+use crate::analyse::{Assumptions, Numbers, analyse};
+use crate::cli::{
+    Cli, ColorChoice, Command, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs, LookArgs, Passthrough,
+    RulesArgs, TableFormat,
+};
+use crate::command::{gpus, occupancy};
+use crate::discover::{self, Input};
+use crate::filter::Filter;
+use crate::finding::Level;
+use crate::gpu::Gpu;
+use crate::join::join;
+use crate::model::{Report, symbol};
+use crate::outcome::Outcome;
+use crate::output::{self, OutputError};
+use crate::parse::{Echo, EchoMode, read_log};
+use crate::report::{self, DataFormat, Format, Layout, Style};
+use crate::rules::{Context, Rule};
+use crate::settle::{Levels, UnknownRule, activate, settle};
+
+/// The streams of a process.
+pub struct Streams<'s> {
+    /// What is piped in.
+    pub stdin: &'s mut dyn Read,
+    /// Whether it is a terminal.
+    pub stdin_is_terminal: bool,
+    /// Reports.
+    pub stdout: &'s mut dyn Write,
+    /// Everything else.
+    pub stderr: &'s mut dyn Write,
+    /// What standard output can show when nothing else decides.
+    pub terminal: Option<Terminal>,
+}
+
+/// A terminal at standard output.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    /// Columns.
+    pub width: usize,
+}
+
+/// A request for what a later version brings.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("`{what}` is not part of warplint {version} yet", version = env!("CARGO_PKG_VERSION"))]
+#[diagnostic(help(
+    "this version reads build logs and writes the formats human, short and json; `warplint --help` lists its options"
+))]
+struct NotYet {
+    what: String,
+}
+
+/// Runs warplint with the arguments `args`, the program's name first.
+pub fn run(args: Vec<OsString>, streams: &mut Streams<'_>) -> Outcome {
+    let matches = match Cli::command().try_get_matches_from(args) {
+        Ok(matches) => matches,
+        Err(error) => return usage(&error, streams),
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, streams),
+    };
+    let look = look_of(&cli);
+    let style = style(look, streams.terminal);
+    match dispatch(&cli, &matches, style, streams) {
+        Ok(outcome) => outcome,
+        Err(failure) if is_closed_pipe(&failure) => Outcome::Clean,
+        Err(failure) => {
+            show(&failure, look, streams);
+            Outcome::Unable
+        }
+    }
+}
+
+/// Help and version are answers; anything else that clap says is a wrong command line.
+fn usage(error: &clap::Error, streams: &mut Streams<'_>) -> Outcome {
+    let text = error.render();
+    let colored = streams.terminal.is_some() && std::env::var_os("NO_COLOR").is_none();
+    let text = if colored { text.ansi().to_string() } else { text.to_string() };
+    let to_stdout = !error.use_stderr();
+    let out: &mut dyn Write = if to_stdout { streams.stdout } else { streams.stderr };
+    let _ = out.write_all(text.as_bytes());
+    if to_stdout { Outcome::Clean } else { Outcome::Unable }
+}
+
+fn look_of(cli: &Cli) -> LookArgs {
+    match &cli.command {
+        None => cli.lint.look,
+        Some(Command::Kernels(args)) => args.look,
+        Some(Command::Rules(args)) => args.look,
+        Some(Command::Explain(args)) => args.look,
+        Some(_) => LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false },
+    }
+}
+
+/// Without a terminal: ASCII, no colour, a fixed width; so that a log looks the same everywhere.
+fn style(look: LookArgs, terminal: Option<Terminal>) -> Style {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let color = match look.color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if set("NO_COLOR") => false,
+        ColorChoice::Auto if std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        ColorChoice::Auto => terminal.is_some() && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+    };
+    let unicode = (terminal.is_some() || look.color == ColorChoice::Always) && speaks_unicode();
+    Style { unicode, color, width: terminal.map_or(100, |terminal| terminal.width.clamp(60, 120)) }
+}
+
+fn speaks_unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
+    let named = |value: OsString| {
+        let value = value.to_string_lossy().to_ascii_lowercase();
+        value.contains("utf-8") || value.contains("utf8")
+    };
+    cfg!(windows) || cfg!(target_os = "macos") || locale.is_some_and(named)
+}
+
+fn show(failure: &Failure, look: LookArgs, streams: &mut Streams<'_>) {
+    let style = style(look, streams.terminal);
+    let text = report::failure(failure.as_ref(), style);
+    let _ = streams.stderr.write_all(text.as_bytes());
+}
+
+fn is_closed_pipe(failure: &Failure) -> bool {
+    failure.downcast_ref::<OutputError>().is_some_and(OutputError::is_closed_pipe)
+        || failure.chain().any(|cause| {
+            cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        })
+}
+
+fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    match &cli.command {
+        None => lint(&cli.lint, matches, style, streams),
+        Some(Command::Kernels(args)) => kernels(args, style, streams),
+        Some(Command::Occupancy(args)) => occupancy::run(args, &style, streams.stdout).map(|()| Outcome::Clean),
+        Some(Command::Gpus(args)) => gpus::run(args, &style, streams.stdout).map(|()| Outcome::Clean),
+        Some(Command::Rules(args)) => {
+            let (_, matches) = matches.subcommand().unwrap_or(("", matches));
+            rules(args, matches, style, streams)
+        }
+        Some(Command::Explain(args)) => explain(args, style, streams),
+        Some(later) => Err(NotYet { what: format!("warplint {}", later.later().unwrap_or_default()) }.into()),
+    }
+}
+
+fn refuse_later(args: &InputArgs) -> miette::Result<()> {
+    let asked =
+        [("--source", !args.source.is_empty()), ("--assemble", args.assemble), ("--config", args.config.is_some())];
+    refuse(&asked)
+}
+
+fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
+    match asked.iter().find(|(_, given)| *given) {
+        Some((what, _)) => Err(NotYet { what: (*what).to_owned() }.into()),
+        None => Ok(()),
+    }
+}
+
+fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    refuse_later(&args.input)?;
+    refuse(&[
+        ("--baseline", args.baseline.is_some()),
+        ("--report", !args.report.is_empty()),
+        ("--show-config", args.show_config),
+    ])?;
+    let format = format(args.format)?;
+    let levels = levels(matches)?;
+    let rules = activate(&levels);
+    let Some(read) = examine(&args.input, args.look, streams)? else { return short_help(streams) };
+    let verdict = settle(Context { report: &read.report, numbers: &read.numbers }, &rules);
+    let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
+    output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
+    if read.unreadable {
+        return Ok(Outcome::Unable);
+    }
+    Ok(if args.fail_on.fails(verdict.loudest()) { Outcome::Findings } else { Outcome::Clean })
+}
+
+fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    refuse_later(&args.input)?;
+    let Some(read) = examine(&args.input, args.look, streams)? else { return short_help(streams) };
+    let context = Context { report: &read.report, numbers: &read.numbers };
+    output::write(args.output.as_deref(), streams.stdout, |out| match args.format {
+        TableFormat::Human => report::kernels_human(&context, args.sort, style, out),
+        TableFormat::Csv => report::kernels_csv(&context, args.sort, out),
+        TableFormat::Markdown => report::kernels_markdown(&context, args.sort, out),
+        TableFormat::Json => report::kernels_json(&context, out),
+    })?;
+    if read.report.kernels.is_empty() {
+        return Err(NoKernels.into());
+    }
+    Ok(if read.unreadable { Outcome::Unable } else { Outcome::Clean })
+}
+
+/// A table of nothing measured nothing.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("no kernel was found in the input")]
+#[diagnostic(help(
+    "compile with `-Xptxas -v` (CMake: `CMAKE_CUDA_FLAGS=\"-Xptxas=-v\"`) and pass on stderr: `… 2>&1 | warplint kernels`"
+))]
+struct NoKernels;
+
+fn rules(args: &RulesArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    let levels = levels(matches)?;
+    output::write(None, streams.stdout, |out| match args.format {
+        DataFormat::Human => report::rules_human(&levels, style, out),
+        DataFormat::Json => report::rules_json(&levels, out),
+    })?;
+    Ok(Outcome::Clean)
+}
+
+fn explain(args: &ExplainArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    let rule = Rule::named(&args.rule).ok_or_else(|| UnknownRule::new(&args.rule))?;
+    output::write(None, streams.stdout, |out| report::explain(rule, None, style, out))?;
+    Ok(Outcome::Clean)
+}
+
+fn format(choice: FormatChoice) -> miette::Result<Format> {
+    use clap::ValueEnum;
+    match choice {
+        FormatChoice::Human => Ok(Format::Human),
+        FormatChoice::Short => Ok(Format::Short),
+        FormatChoice::Json => Ok(Format::Json),
+        later => {
+            let name = later.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+            Err(NotYet { what: format!("--format {name}") }.into())
+        }
+    }
+}
+
+/// The levels that options set, in the order in which they stand on the command line: the last one wins.
+fn levels(matches: &ArgMatches) -> Result<Levels, UnknownRule> {
+    let mut set: Vec<(usize, &String, Level)> = Vec::new();
+    for level in [Level::Allow, Level::Note, Level::Warn, Level::Deny] {
+        let values = matches.get_many::<String>(level.name()).into_iter().flatten();
+        let indices = matches.indices_of(level.name()).into_iter().flatten();
+        set.extend(indices.zip(values).map(|(at, name)| (at, name, level)));
+    }
+    set.sort_by_key(|(at, ..)| *at);
+    let mut levels = Levels::default();
+    for (_, name, level) in set {
+        levels.set(name, level)?;
+    }
+    Ok(levels)
+}
+
+/// What was read and computed.
+struct Examined {
+    report: Report,
+    numbers: Numbers,
+    /// An input could not be read to its end.
+    unreadable: bool,
+}
+
+/// discover ─► parse ─► join ─► analyse. `None` when there is nothing to read.
+fn examine(args: &InputArgs, look: LookArgs, streams: &mut Streams<'_>) -> miette::Result<Option<Examined>> {
+    let filter = Filter::new(args.kernel.as_deref(), args.arch.as_deref())?;
+    let gpus = args.gpu.iter().map(|name| Gpu::resolve(name)).collect::<Result<Vec<_>, _>>()?;
+    let stdin_alone = [Path::new("-").to_owned()];
+    let paths = match args.paths.as_slice() {
+        [] if streams.stdin_is_terminal => return Ok(None),
+        [] => &stdin_alone[..],
+        paths => paths,
+    };
+    let mut report = Report::default();
+    let mut unreadable = false;
+    let mut failures: Vec<Failure> = Vec::new();
+    for path in paths {
+        let result = discover::input(path)
+            .map_err(Failure::from)
+            .and_then(|input| read(&input, args.passthrough, &mut report, streams));
+        failures.extend(result.err());
+    }
+    if report.inputs.is_empty()
+        && let Some(first) = failures.pop()
+    {
+        failures.iter().for_each(|failure| show(failure, look, streams));
+        return Err(first);
+    }
+    for failure in &failures {
+        show(failure, look, streams);
+        unreadable = true;
+    }
+    join(&mut report);
+    filter.apply(&mut report)?;
+    let assumptions = Assumptions { gpus, block: args.block, dynamic_shared: args.dynamic_shared };
+    let numbers = analyse(&report, &assumptions);
+    Ok(Some(Examined { report, numbers, unreadable }))
+}
+
+fn read(input: &Input, passthrough: Passthrough, report: &mut Report, streams: &mut Streams<'_>) -> miette::Result<()> {
+    let mode = match passthrough {
+        Passthrough::Auto => EchoMode::Others,
+        Passthrough::All => EchoMode::All,
+        Passthrough::None => EchoMode::None,
+    };
+    let (result, name) = match input {
+        Input::Stdin => {
+            (read_log(streams.stdin, "<stdin>", report, &mut Echo::new(mode, streams.stderr)), "<stdin>".to_owned())
+        }
+        Input::Log(path) => {
+            let name = path.display().to_string();
+            let mut nowhere = io::sink();
+            let mut echo = Echo::new(EchoMode::None, &mut nowhere);
+            (File::open(path).and_then(|mut file| read_log(&mut file, &name, report, &mut echo)), name)
+        }
+    };
+    result.map_err(|error| {
+        discover::InputError::Unreadable { path: symbol::printable(&name).into_owned(), reason: error.to_string() }
+            .into()
+    })
+}
+
+fn short_help(streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    let text = "\
+warplint lints what the CUDA compiler says about your kernels.
+
+  nvcc -Xptxas -v … 2>&1 | warplint      lint a build
+  warplint build.log                     lint a saved log
+  warplint kernels build.log             the table of kernels
+  warplint occupancy --gpu a100 --block 256 --registers 64
+  warplint --help                        everything
+";
+    let _ = streams.stderr.write_all(text.as_bytes());
+    Ok(Outcome::Unable)
+}
+
+/// The streams of this process, for `main`.
+pub fn with_process_streams(run: impl FnOnce(&mut Streams<'_>) -> Outcome) -> Outcome {
+    let stdout = io::stdout();
+    let terminal = stdout.is_terminal().then(|| Terminal { width: output::terminal_width().unwrap_or(100) });
+    let mut stdin = io::stdin().lock();
+    let mut stdout = BufWriter::with_capacity(64 * 1024, stdout.lock());
+    let stdin_is_terminal = io::stdin().is_terminal();
+    let outcome = run(&mut Streams {
+        stdin: &mut stdin,
+        stdin_is_terminal,
+        stdout: &mut stdout,
+        stderr: &mut io::stderr().lock(),
+        terminal,
+    });
+    match stdout.flush() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Outcome::Unable,
+        _ => outcome,
+    }
+}

@@ -20,7 +20,7 @@ pub fn list(style: Style, out: &mut dyn Write) -> io::Result<()> {
         let title = format!("{}  {}, {}", target.compute_capability(), target.arch, target.family);
         writeln!(out, "\n{}", style.strong(title))?;
         writeln!(out, "  {}", style.faint(limits(target)))?;
-        for product in products().iter().filter(|product| product.arch == target.arch) {
+        for product in products().filter(|product| product.arch == target.arch) {
             row(product, style, out)?;
         }
     }

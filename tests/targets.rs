@@ -182,7 +182,7 @@ fn every_figure_of_the_product_table_is_in_the_products_and_no_other_is() {
     let rows = csv("products.csv");
     assert_eq!(rows.len(), 131);
     assert_eq!(products().len(), rows.len());
-    let by_name: BTreeMap<&str, &Product> = products().iter().map(|product| (product.name.as_str(), product)).collect();
+    let by_name: BTreeMap<&str, &Product> = products().map(|product| (product.name.as_str(), product)).collect();
     for row in rows {
         let product = by_name[row["name"].as_str()];
         let device = &product.device;

@@ -35,5 +35,5 @@ pub fn run(args: &GpusArgs, style: &Style, out: &mut dyn Write) -> miette::Resul
 
 /// Every compute capability, and then every product.
 fn everything() -> Vec<Gpu> {
-    Target::known().filter_map(Gpu::of).chain(products().iter().map(Gpu::from)).collect()
+    Target::known().filter_map(Gpu::of).chain(products().map(Gpu::from)).collect()
 }

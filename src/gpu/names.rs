@@ -8,7 +8,7 @@ use miette::Diagnostic;
 use thiserror::Error;
 
 use super::device_file::{self, DeviceFileError};
-use super::product::{Device, Product, normalised, products};
+use super::product::{Device, Product, normalised, products, products_named};
 use super::target::{Target, compute_capability};
 use crate::model::Arch;
 
@@ -163,7 +163,7 @@ fn exact(wanted: &str) -> Option<&'static Product> {
     if wanted.is_empty() {
         return None;
     }
-    products().iter().find(|product| product.names().any(|name| normalised(name) == wanted))
+    products_named(|name| normalised(name) == wanted).next()
 }
 
 /// The product that a device's own name belongs to.
@@ -172,9 +172,8 @@ pub(super) fn product_called(name: &str) -> Option<&'static Product> {
 }
 
 fn by_beginning(text: &str, wanted: &str) -> Result<Gpu, GpuError> {
-    let begins = |product: &&Product| product.names().any(|name| normalised(name).starts_with(wanted));
-    let found: Vec<&'static Product> =
-        if wanted.is_empty() { Vec::new() } else { products().iter().filter(begins).collect() };
+    let begins = |name: &str| !wanted.is_empty() && normalised(name).starts_with(wanted);
+    let found: Vec<&'static Product> = products_named(begins).collect();
     match found.as_slice() {
         [] => Err(GpuError::Unknown { text: text.to_owned(), help: did_you_mean(wanted) }),
         [product] => Ok(Gpu::from(*product)),
@@ -189,7 +188,6 @@ fn by_beginning(text: &str, wanted: &str) -> Result<Gpu, GpuError> {
 fn did_you_mean(wanted: &str) -> String {
     const WAYS: &str = "`warplint gpus` lists them all; `sm_90`, `9.0` or a file with device figures will do too";
     let mut near: Vec<(f64, &str)> = products()
-        .iter()
         .map(|product| {
             let alike = product.names().map(|name| strsim::jaro_winkler(&normalised(name), wanted));
             (alike.fold(0.0, f64::max), product.id.as_str())

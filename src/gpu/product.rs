@@ -64,39 +64,63 @@ struct Wire {
     notes: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    sources: std::collections::BTreeMap<String, String>,
-    product: Vec<Wire>,
+/// One `[[product]]` of the file, read when first wanted: reading all of them takes longer than anything else that a
+/// run on a small log does.
+struct Entry {
+    text: &'static str,
+    product: OnceLock<Product>,
 }
 
-struct Table {
-    sources: Vec<(String, String)>,
-    products: Vec<Product>,
+impl Entry {
+    fn product(&self) -> &Product {
+        self.product.get_or_init(|| {
+            let wire = toml::from_str(self.text).ok();
+            wire.and_then(product).expect("bug: rules/products.toml is malformed; its test reads it")
+        })
+    }
+
+    /// The id, the name and the aliases, found without reading the rest.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        let lines = self.text.lines().filter(|line| NAME_KEYS.iter().any(|key| line.starts_with(key)));
+        lines.flat_map(|line| line.split('"').skip(1).step_by(2))
+    }
+}
+
+const NAME_KEYS: [&str; 3] = ["id = ", "name = ", "aliases = "];
+
+const HEADER: &str = "[[product]]\n";
+
+/// What stands before the first product: comments and the sources.
+fn preamble() -> &'static str {
+    TEXT.split(HEADER).next().unwrap_or(TEXT)
+}
+
+fn entries() -> &'static [Entry] {
+    static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
+    ENTRIES.get_or_init(|| TEXT.split(HEADER).skip(1).map(|text| Entry { text, product: OnceLock::new() }).collect())
 }
 
 /// Every product, sorted by compute capability.
-#[must_use]
-pub fn products() -> &'static [Product] {
-    &table().products
+pub fn products() -> impl ExactSizeIterator<Item = &'static Product> {
+    entries().iter().map(Entry::product)
+}
+
+/// The products of which a name satisfies `wanted`; no other is read.
+pub(super) fn products_named(wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static Product> {
+    entries().iter().filter(move |entry| entry.names().any(&wanted)).map(Entry::product)
 }
 
 /// Letter and citation of each source of the products.
 #[must_use]
 pub fn product_sources() -> &'static [(String, String)] {
-    &table().sources
-}
-
-fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
-    TABLE.get_or_init(|| parse(TEXT).expect("bug: rules/products.toml is malformed; its test reads it"))
-}
-
-fn parse(text: &str) -> Option<Table> {
-    let file: File = toml::from_str(text).ok()?;
-    let products = file.product.into_iter().map(product).collect::<Option<Vec<Product>>>()?;
-    Some(Table { sources: file.sources.into_iter().collect(), products })
+    static SOURCES: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    SOURCES.get_or_init(|| {
+        let file: Option<toml::Table> = preamble().parse().ok();
+        let sources = file.as_ref().and_then(|file| file.get("sources")?.as_table());
+        let sources = sources.expect("bug: rules/products.toml names no sources; its test reads them");
+        let citation = |text: &toml::Value| text.as_str().unwrap_or_default().to_owned();
+        sources.iter().map(|(letter, text)| (letter.clone(), citation(text))).collect()
+    })
 }
 
 fn product(wire: Wire) -> Option<Product> {
@@ -135,4 +159,23 @@ pub(crate) fn normalised(name: &str) -> String {
         }
     }
     bare
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_found_in_the_text_are_those_that_are_read() {
+        assert_eq!(entries().len(), TEXT.lines().filter(|line| *line == "[[product]]").count());
+        for entry in entries() {
+            let found: Vec<&str> = entry.names().collect();
+            assert_eq!(found, entry.product().names().collect::<Vec<&str>>());
+        }
+    }
+
+    #[test]
+    fn every_source_has_a_citation() {
+        assert!(product_sources().iter().all(|(_, citation)| !citation.is_empty()));
+    }
 }

@@ -59,6 +59,9 @@ fn drawn(style: Style, share: f64, row: usize, is_own: bool, cell: usize) -> Str
         EIGHTHS[(filled.clamp(0.0, 1.0) * 8.0).round() as usize]
     } else if filled >= 0.5 {
         if is_own { '@' } else { '#' }
+    } else if row == 0 && share > 0.0 {
+        // Little is not nothing.
+        '.'
     } else {
         ' '
     };

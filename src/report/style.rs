@@ -41,6 +41,28 @@ impl Style {
         self.painted("33", text)
     }
 
+    /// `text` after a warning word, broken into lines of the width; further lines stand in by four.
+    #[must_use]
+    pub fn paragraph(self, lead: &str, text: &str) -> String {
+        const INDENT: usize = 4;
+        let mut out = if lead.is_empty() { String::new() } else { self.warning(lead) };
+        let mut column = lead.chars().count();
+        for word in text.split(' ') {
+            let length = word.chars().count();
+            if column + 1 + length > self.width && column > INDENT {
+                out.push('\n');
+                out.push_str(&" ".repeat(INDENT));
+                column = INDENT;
+            } else if column > 0 {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(word);
+            column += length;
+        }
+        out
+    }
+
     fn painted(self, code: &str, text: impl Display) -> String {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
     }

@@ -8,7 +8,7 @@ use super::Problem;
 use super::facts::{Facts, Key, Value};
 use crate::gpu::names::{Gpu, product_called};
 use crate::gpu::product::{Device, Product};
-use crate::gpu::target::Target;
+use crate::gpu::target::{FigureValue, Target};
 use crate::model::Arch;
 
 /// What is assumed of a device that tells neither its compute capability nor a known name: the granularities of 8.0,
@@ -148,18 +148,16 @@ fn only_target_with(facts: &Facts) -> Option<&'static Target> {
         facts.get(key)?;
     }
     let agrees = |target: &&Target| {
-        LIMITS.iter().all(|(key, figure)| {
+        let figures = target.figures();
+        LIMITS.iter().filter(|(_, name)| *name != "max-warps-per-sm").all(|(key, name)| {
             let Some(told) = facts.get(*key) else { return true };
-            *figure == "max-warps-per-sm" || f64::from(limit(target, figure)) == told.number
+            figures
+                .iter()
+                .any(|figure| figure.key == *name && figure.value == Some(FigureValue::Number(told.number as u32)))
         })
     };
     let mut found = Target::known().filter_map(Target::of).filter(agrees);
     found.next().filter(|_| found.next().is_none())
-}
-
-fn limit(target: &Target, figure: &str) -> u32 {
-    let mut copy = target.clone();
-    slot(&mut copy, figure).map_or(0, |slot| *slot)
 }
 
 fn slot<'a>(target: &'a mut Target, figure: &str) -> Option<&'a mut u32> {

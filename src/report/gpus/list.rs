@@ -14,23 +14,13 @@ const NAMES: usize = 36;
 /// # Errors
 /// When the writer fails.
 pub fn list(style: Style, out: &mut dyn Write) -> io::Result<()> {
-    for (index, target) in Target::known().filter_map(Target::of).enumerate() {
-        if index > 0 {
-            writeln!(out)?;
-        }
-        writeln!(
-            out,
-            "{}  {}",
-            style.strong(format!("{} {}", target.arch, target.family)),
-            style.faint(limits(target))
-        )?;
-        let members: Vec<&Product> = products().iter().filter(|product| product.arch == target.arch).collect();
-        if members.is_empty() {
-            continue;
-        }
-        let header = format!("  {:<NAMES$}{:>5}{:>8}{:>9}{:>11}", "", "SMs", "GB", "GB/s", "TFLOP/s");
-        writeln!(out, "{}", style.faint(header))?;
-        for product in members {
+    let header = format!("  {:<NAMES$}{:>5}{:>8}{:>9}{:>11}", "", "SMs", "GB", "GB/s", "TFLOP/s");
+    writeln!(out, "{}", style.faint(header))?;
+    for target in Target::known().filter_map(Target::of) {
+        let title = format!("{}  {}, {}", target.compute_capability(), target.arch, target.family);
+        writeln!(out, "\n{}", style.strong(title))?;
+        writeln!(out, "  {}", style.faint(limits(target)))?;
+        for product in products().filter(|product| product.arch == target.arch) {
             row(product, style, out)?;
         }
     }

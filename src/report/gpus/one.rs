@@ -22,7 +22,7 @@ pub fn one(gpu: &Gpu, style: Style, out: &mut dyn Write) -> io::Result<()> {
     limits(gpu, style, out)?;
     sources(gpu, style, out)?;
     for note in super::notes(gpu) {
-        writeln!(out, "\n{} {note}", style.warning("note:"))?;
+        writeln!(out, "\n{}", style.paragraph("note:", note))?;
     }
     Ok(())
 }

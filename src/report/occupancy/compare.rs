@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::single::{all_notes, clusters};
+use super::single::{all_notes, clusters, instead};
 use super::{Calculation, Request, asked, percent, short};
 use crate::gpu::{Change, Limiter, Step};
 use crate::report::plot;
@@ -15,7 +15,7 @@ const NAMES: usize = 22;
 const GAP: usize = 2;
 
 pub(super) fn write(found: &[Calculation], request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", style.strong(asked(request)))?;
+    writeln!(out, "{}", style.paragraph("", &asked(request)))?;
     let columns: Vec<Vec<String>> = found.iter().map(|one| column(one, style)).collect();
     for group in groups(&columns, style.width) {
         writeln!(out)?;
@@ -139,17 +139,14 @@ fn sweep(found: &[Calculation], request: &Request, style: Style, out: &mut dyn W
 fn remarks(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let name = &found.gpu.name;
     for refusal in &found.refusals {
-        let instead = match found.largest_block {
-            Some(threads) => format!("the largest block that can be has {threads} threads"),
-            None => "no block size can be".to_owned(),
-        };
-        writeln!(out, "\n{} {refusal}; {instead}", style.warning(format!("{name} cannot be launched on:")))?;
+        let text = format!("{refusal}; {}", instead(found));
+        writeln!(out, "\n{}", style.paragraph(&format!("cannot be launched on {name}:"), &text))?;
     }
     if request.cluster.is_some() {
-        writeln!(out, "\n{name}: {}", clusters(found, request))?;
+        writeln!(out, "\n{}", style.paragraph("", &format!("{name}: {}", clusters(found, request))))?;
     }
     for note in all_notes(found) {
-        writeln!(out, "\n{} {name}: {note}", style.warning("note:"))?;
+        writeln!(out, "\n{}", style.paragraph("note:", &format!("{name}: {note}")))?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(super) fn write(found: &Calculation, request: &Request, style: Style, out: &
     limits(found, request, style, out)?;
     steps(found, style, out)?;
     if request.cluster.is_some() {
-        writeln!(out, "\n  {}", clusters(found, request))?;
+        writeln!(out, "\n{}", style.paragraph("", &clusters(found, request)))?;
     }
     block_sweep(found, request, style, out)?;
     register_sweep(found, request, style, out)?;
@@ -33,27 +33,32 @@ fn head(found: &Calculation, request: &Request, style: Style, out: &mut dyn Writ
     let gpu = &found.gpu;
     let capability = gpu.arch.map(|arch| arch.to_string()).filter(|name| *name != gpu.name);
     let capability = capability.map(|name| format!(" ({name})")).unwrap_or_default();
-    writeln!(out, "{}{capability}: {}", style.strong(&gpu.name), asked(request))?;
+    writeln!(out, "{}", style.paragraph("", &format!("{}{capability}: {}", gpu.name, asked(request))))?;
     if found.refusals.is_empty() {
         return writeln!(out, "{}", answer(found, style));
     }
     for refusal in &found.refusals {
-        writeln!(out, "{} {refusal}", style.warning("cannot be launched:"))?;
+        writeln!(out, "{}", style.paragraph("cannot be launched:", &refusal.to_string()))?;
     }
+    writeln!(out, "{}", style.strong(instead(found)))
+}
+
+/// What would run in place of a launch that does not.
+pub(super) fn instead(found: &Calculation) -> String {
     match found.largest_block {
-        Some(threads) => writeln!(out, "the largest block that can be: {threads} threads"),
-        None => writeln!(out, "no block size can be"),
+        Some(threads) => format!("the largest block that fits has {threads} threads"),
+        None => "no block size fits".to_owned(),
     }
 }
 
-/// `50 % occupancy: 4 blocks, 32 of 64 warps an SM, 8 a scheduler; limited by registers`
+/// `50 % occupancy: 4 blocks, 32 of 64 warps an SM, 8 a scheduler`, and below it what limits it.
 fn answer(found: &Calculation, style: Style) -> String {
     let answer = &found.occupancy;
     let average = answer.warps_per_scheduler();
     let fullest = answer.warps_of_fullest_scheduler();
     let fullest = if average.fract() == 0.0 { String::new() } else { format!(" ({fullest} on the fullest)") };
     format!(
-        "{}: {}, {} of {} warps an SM, {} a scheduler{fullest}; limited by {}",
+        "{}: {}, {} of {} warps an SM, {} a scheduler{fullest}\nlimited by {}",
         style.strong(format!("{} occupancy", percent(answer.fraction()))),
         plural(answer.blocks_per_sm, "block"),
         answer.active_warps,
@@ -64,7 +69,7 @@ fn answer(found: &Calculation, style: Style) -> String {
 }
 
 fn limits(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\n  {:<18}{:>12}", "limit", "blocks an SM")?;
+    writeln!(out, "\n  {:<18}{:>12}   what a block takes", "limit", "blocks an SM")?;
     for limiter in Limiter::ALL {
         let blocks = found.occupancy.limits.get(limiter);
         if blocks.is_none() && matches!(limiter, Limiter::Barriers | Limiter::VirtualResources) {
@@ -84,23 +89,23 @@ fn limits(found: &Calculation, request: &Request, style: Style, out: &mut dyn Wr
 fn why(found: &Calculation, request: &Request, limiter: Limiter) -> String {
     let (target, launch, answer) = (&*found.gpu.target, &request.launch, &found.occupancy);
     match limiter {
-        Limiter::Warps => format!("{} a block, {} an SM", launch.warps(target), target.max_warps_per_sm),
+        Limiter::Warps => format!("{} of {}", launch.warps(target), target.max_warps_per_sm),
         Limiter::Registers => format!(
-            "{} a block, {} an SM, {} a thread after rounding",
+            "{} of {}, {} a thread after rounding",
             answer.allocated_registers_per_block,
             target.registers_per_sm,
             answer.allocated_registers_per_block / (launch.warps(target) * target.warp_size).max(1),
         ),
         Limiter::SharedMemory => {
             let reserved = target.shared_reserved_per_block;
-            let reserved = if reserved == 0 { String::new() } else { format!(", of which {reserved} B reserved") };
+            let reserved = if reserved == 0 { String::new() } else { format!(", {reserved} B of it reserved") };
             let allocated = answer.allocated_shared_per_block.0;
-            format!("{allocated} B a block{reserved}; {} KiB an SM", target.shared_per_sm / 1024)
+            format!("{allocated} B of {} KiB{reserved}", target.shared_per_sm / 1024)
         }
-        Limiter::Blocks => format!("{} an SM at most", target.max_blocks_per_sm),
-        Limiter::Barriers => format!("{} a block, {} an SM", launch.barriers, target.barriers_per_sm.unwrap_or(0)),
+        Limiter::Blocks => format!("1 of {}", target.max_blocks_per_sm),
+        Limiter::Barriers => format!("{} of {}", launch.barriers, target.barriers_per_sm.unwrap_or(0)),
         Limiter::VirtualResources => {
-            format!("{} a block, {} an SM", launch.virtual_resources, target.virtual_resources_per_sm)
+            format!("{} of {}", launch.virtual_resources, target.virtual_resources_per_sm)
         }
     }
 }
@@ -130,21 +135,24 @@ fn stepped(step: &Step) -> String {
 pub(super) fn clusters(found: &Calculation, request: &Request) -> String {
     let (target, cluster) = (&*found.gpu.target, request.cluster.unwrap_or(1));
     if cluster > 1 && !target.has_clusters() {
-        return "clusters: none before compute capability 9.0".to_owned();
+        return "clusters start with compute capability 9.0".to_owned();
     }
     if cluster > target.max_cluster_non_portable.max(1) {
-        return format!("clusters: {cluster} blocks are too many, {} is the most", target.max_cluster_non_portable);
+        return format!(
+            "clusters of {cluster} cannot be launched, {} blocks are the most",
+            target.max_cluster_non_portable
+        );
     }
     let needs_optin =
-        if cluster > target.max_cluster_portable { "; needs the non-portable size to be allowed" } else { "" };
+        if cluster > target.max_cluster_portable { "; the host must allow non-portable sizes" } else { "" };
     match found.gpu.device.sm_count {
         Some(sms) => {
             let bound = cluster_bound(sms, found.occupancy.blocks_per_sm, cluster);
-            format!(
-                "clusters: {bound} of {cluster} blocks at once at most; GPCs of uneven size hold fewer{needs_optin}"
-            )
+            format!("clusters of {cluster}: at most {bound} at once, fewer where GPCs differ in size{needs_optin}")
         }
-        None => format!("clusters: how many fit depends on the number of SMs, so name a product{needs_optin}"),
+        None => {
+            format!("clusters of {cluster}: how many fit depends on the number of SMs, so name a product{needs_optin}")
+        }
     }
 }
 
@@ -180,7 +188,7 @@ fn notes(found: &Calculation, style: Style, out: &mut dyn Write) -> io::Result<(
         writeln!(out)?;
     }
     for note in notes {
-        writeln!(out, "  {} {note}", style.warning("note:"))?;
+        writeln!(out, "{}", style.paragraph("note:", &note))?;
     }
     Ok(())
 }

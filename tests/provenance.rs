@@ -101,12 +101,13 @@ fn every_kernel_source_is_behind_some_log() {
 
 #[test]
 fn no_fixture_tells_of_the_machine_it_was_made_on() {
-    let private = ["/root/", "/home/", "/Users/", "\\Users\\", "/work/"];
+    let private =
+        ["home", "root", "Users", "work", "workspace"].map(|folder| [format!("/{folder}/"), format!("\\{folder}\\")]);
     for entry in WalkDir::new(fixtures()).into_iter().map(Result::unwrap).filter(|entry| entry.file_type().is_file()) {
         let bytes = fs::read(entry.path()).unwrap();
         let text = String::from_utf8_lossy(&bytes);
-        for path in private {
-            assert!(!text.contains(path), "{} holds {path}", entry.path().display());
+        for path in private.as_flattened() {
+            assert!(!text.contains(path.as_str()), "{} holds {path}", entry.path().display());
         }
     }
 }

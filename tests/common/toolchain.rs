@@ -129,9 +129,10 @@ fn executable(name: &str) -> String {
     format!("{name}{}", std::env::consts::EXE_SUFFIX)
 }
 
-/// Follows links, since a toolkit finds its parts from where its `nvcc` really is.
+/// Follows links, since a toolkit finds its parts from where its `nvcc` really is; but not those of a compiler cache,
+/// which end at a program of another name.
 fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    fs::canonicalize(path).ok().filter(|real| real.file_name() == path.file_name()).unwrap_or_else(|| path.to_owned())
 }
 
 fn beside(tool: &Path, name: &str) -> Option<PathBuf> {

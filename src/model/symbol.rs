@@ -7,8 +7,8 @@ use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
 /// Longest demangled name; 268 bytes of input can ask for 218 MB.
 const MAX_DEMANGLED: usize = 64 * 1024;
-/// Deep enough for the names of template libraries, shallow enough for the stack of any thread.
-const MAX_DEPTH: u32 = 400;
+/// Deep enough for the names of template libraries, shallow enough for the stack that the program gives itself.
+const MAX_DEPTH: u32 = 1000;
 /// Longest short name, in characters.
 const MAX_SHORT: usize = 60;
 
@@ -105,7 +105,7 @@ fn position_at_depth_0(text: &str, found: impl Fn(&str) -> bool) -> Option<usize
         if at < skip_to {
             continue;
         }
-        if text[at..].starts_with("(anonymous namespace)") && text.is_char_boundary(at) {
+        if text.as_bytes()[at..].starts_with(b"(anonymous namespace)") {
             skip_to = at + "(anonymous namespace)".len();
             continue;
         }

@@ -5,7 +5,7 @@
 //! belongs to the entry that is open (its name was printed, its figures not yet). When several are open and neither the
 //! architecture nor the stack tells them apart, the oldest gets it, and all of them are marked ambiguous.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -62,6 +62,22 @@ struct Open {
     ambiguous: bool,
 }
 
+/// Whether the record that ends here may go on, on the next line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    MayGoOn,
+    /// The log ends, or the rest did not come.
+    Cut,
+}
+
+/// Whether a record was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completeness {
+    Whole,
+    /// It stops within an item, and nothing was done with it.
+    Unfinished,
+}
+
 /// What a `Function properties` line belongs to.
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
@@ -86,12 +102,34 @@ struct Burst {
     mixed: bool,
 }
 
-/// Compile times name nobody either.
+/// Compile times name nobody either. One is given to a kernel only if no other could have had it.
 #[derive(Default)]
 struct Times {
-    waiting: Vec<usize>,
-    owed: usize,
+    /// Kernels whose time is still to come.
+    pending: usize,
+    /// The one of them, where there has been only one since none was pending.
+    only: Option<usize>,
+    /// The log has compile times at all.
     seen: bool,
+}
+
+impl Times {
+    fn expect(&mut self, kernel: usize) {
+        self.pending += 1;
+        self.only = (self.pending == 1).then_some(kernel);
+    }
+
+    /// The kernel whose time this one is.
+    fn take(&mut self) -> Option<usize> {
+        self.seen = true;
+        self.pending = self.pending.saturating_sub(1);
+        self.only.take()
+    }
+
+    fn clear(&mut self) {
+        self.pending = 0;
+        self.only = None;
+    }
 }
 
 /// Each distinct line is parsed once.
@@ -115,7 +153,7 @@ struct Index {
     hasher: DefaultHashBuilder,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     name: Option<NameId>,
     arch: Option<Arch>,
@@ -125,6 +163,15 @@ struct Key {
     usage: Option<NameId>,
     /// The ptxas run, where it alone tells the architecture.
     burst: Option<usize>,
+}
+
+impl Hash for Key {
+    /// The lines of figures tell nearly all kernels of one name apart, so the rest need not be hashed.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let half = |id: Option<NameId>| id.map_or(0, |id| id.index() as u64 + 1);
+        state.write_u64(half(self.name) << 32 | half(self.usage));
+        state.write_u64(half(self.frame) << 32 | self.burst.unwrap_or(0) as u64);
+    }
 }
 
 /// Where a `cuobjdump` listing stands.
@@ -176,9 +223,6 @@ impl<'r> Assembler<'r> {
     pub(crate) fn module(&mut self) {
         self.flush_function();
         self.bursts.push(Burst::default());
-        if !self.times.seen {
-            self.times.waiting.clear();
-        }
     }
 
     pub(crate) fn entry(&mut self, name: &[u8], arch: Option<Arch>, place: Place) {
@@ -193,8 +237,9 @@ impl<'r> Assembler<'r> {
 
     fn open_entry(&mut self, name: Option<NameId>, arch: Option<Arch>, place: Place) {
         self.flush_function();
-        if !self.times.seen {
-            self.times.waiting.clear();
+        // In serial output a time comes before the next entry, or not at all.
+        if !self.times.seen || !self.interleaved {
+            self.times.clear();
         }
         if let (Some(burst), Some(arch)) = (self.bursts.last_mut(), arch) {
             burst.mixed |= burst.arch.is_some_and(|known| known != arch);
@@ -256,12 +301,21 @@ impl<'r> Assembler<'r> {
         self.awaiting_frame.push((owner, place.line));
     }
 
-    pub(crate) fn frame(&mut self, text: &[u8], place: Place) {
+    /// A frame record. One that is cut has no figures that are surely whole.
+    pub(crate) fn frame(&mut self, text: &[u8], place: Place, end: End) -> Completeness {
         let quote = self.quote(text, place);
         let frame = self.parsed.frame(quote.text, text);
         if frame.is_none() {
-            self.unread(Unread::Number, text, place);
+            if end == End::MayGoOn {
+                return Completeness::Unfinished;
+            }
+            self.unread(Unread::Cut, text, place);
         }
+        self.attach_frame(quote, frame);
+        Completeness::Whole
+    }
+
+    fn attach_frame(&mut self, quote: Quote, frame: Option<Frame>) {
         let several = self.awaiting_frame.len() > 1;
         if self.awaiting_frame.is_empty() {
             return self.orphan_frame(quote, frame);
@@ -296,14 +350,18 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    /// A `Used` record. `cut` where the log ends within it: what is missing is then unknown, not zero.
-    pub(crate) fn used(&mut self, text: &[u8], place: Place, cut: bool) {
+    /// A `Used` record. Where it is cut, what is missing is unknown, not zero.
+    pub(crate) fn used(&mut self, text: &[u8], place: Place, end: End) -> Completeness {
         let quote = self.quote(text, place);
         let Some(usage) = self.parsed.usage(quote.text, text) else {
             self.unread(Unread::Form, text, place);
-            return self.drop_oldest_candidate();
+            self.drop_oldest_candidate();
+            return Completeness::Whole;
         };
-        let cut = cut || usage.unfinished;
+        if usage.unfinished && end == End::MayGoOn {
+            return Completeness::Unfinished;
+        }
+        let cut = end == End::Cut;
         if usage.unread_item {
             self.unread(Unread::Item, text, place);
         }
@@ -314,12 +372,16 @@ impl<'r> Assembler<'r> {
             Some(at) => self.open.remove(at),
             None => match self.take_unopened() {
                 Some(open) => open,
-                None => return self.nameless(quote, &usage, cut),
+                None => {
+                    self.nameless(quote, &usage, cut);
+                    return Completeness::Whole;
+                }
             },
         };
         let time = self.function.as_ref().and_then(|function| function.time);
         self.forget_frame_of(&open);
         self.finish(open, Some((quote, &usage)), cut, time);
+        Completeness::Whole
     }
 
     /// The open entry that `usage` belongs to; see the module's first lines.
@@ -374,7 +436,8 @@ impl<'r> Assembler<'r> {
     }
 
     fn nameless(&mut self, quote: Quote, usage: &Usage, cut: bool) {
-        self.unread_at(Unread::Nameless, quote.text, quote.place);
+        let text = self.report.texts.get(quote.text).to_vec();
+        self.unread(Unread::Nameless, &text, quote.place);
         let frame = self.stray_frame.take();
         let lacks_frame = frame.is_none();
         let place = frame.as_ref().map_or(quote.place, |(quote, _)| quote.place);
@@ -416,7 +479,7 @@ impl<'r> Assembler<'r> {
             }
         });
         self.frameless = None;
-        self.times.waiting.push(at);
+        self.times.expect(at);
         at
     }
 
@@ -425,7 +488,7 @@ impl<'r> Assembler<'r> {
         let name = open.name.map(|id| self.report.names.get(id).to_vec()).unwrap_or_default();
         let kernel = open.name;
         self.finish(open, None, true, None);
-        self.times.waiting.pop();
+        self.times.clear();
         let text = self.report.texts.intern(&name[..name.len().min(MAX_QUOTE)]);
         self.keep_message(MessageKind::Unread(Unread::NoFigures), kernel, None, text, place);
     }
@@ -464,20 +527,17 @@ impl<'r> Assembler<'r> {
     }
 
     pub(crate) fn compile_time(&mut self, ms: f64) {
-        self.times.seen = true;
-        if self.times.owed > 0 {
-            self.times.owed -= 1;
-            return;
-        }
-        match (self.times.waiting.as_slice(), &mut self.function) {
-            ([], Some(function)) => function.time = Some(ms),
-            ([], None) => {}
-            ([only], _) => {
-                self.report.kernels[*only].resources.compile_time_ms.get_or_insert(ms);
+        match (&mut self.function, self.times.pending) {
+            (Some(function), 0) => {
+                self.times.seen = true;
+                function.time = Some(ms);
             }
-            (several, _) => self.times.owed = several.len() - 1,
+            _ => {
+                if let Some(kernel) = self.times.take() {
+                    self.report.kernels[kernel].resources.compile_time_ms.get_or_insert(ms);
+                }
+            }
         }
-        self.times.waiting.clear();
     }
 
     pub(crate) fn link_properties(&mut self, name: &[u8], target: Option<Arch>, place: Place) {
@@ -609,14 +669,8 @@ impl<'r> Assembler<'r> {
     }
 
     pub(crate) fn unread(&mut self, why: Unread, text: &[u8], place: Place) {
-        let text = self.report.texts.intern(&text[..text.len().min(MAX_QUOTE)]);
-        self.unread_at(why, text, place);
-    }
-
-    fn unread_at(&mut self, why: Unread, text: NameId, place: Place) {
-        match self.messages.get(text.index()).copied().flatten() {
-            Some(at) => self.report.messages[at as usize].count += 1,
-            None => self.keep_message(MessageKind::Unread(why), None, None, text, place),
+        if let Some(id) = self.repeat(&text[..text.len().min(MAX_QUOTE)]) {
+            self.keep_message(MessageKind::Unread(why), None, None, id, place);
         }
     }
 

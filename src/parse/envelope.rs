@@ -33,8 +33,13 @@ pub(crate) struct Envelope {
     pub(crate) text: usize,
 }
 
-/// What ptxas itself prints before nearly every line; tried first.
-const PTXAS_INFO: &[u8] = b"ptxas info    : ";
+/// What ptxas itself prints before nearly every line; tried first. All are equally long.
+const PLAIN: [(&[u8], Severity); 4] = [
+    (b"ptxas info    : ", Severity::Info),
+    (b"ptxas warning : ", Severity::Warning),
+    (b"ptxas error   : ", Severity::Error),
+    (b"ptxas fatal   : ", Severity::Fatal),
+];
 
 const TOOLS: [(&[u8], Tool); 5] = [
     (b"ptxas", Tool::Ptxas),
@@ -44,19 +49,29 @@ const TOOLS: [(&[u8], Tool); 5] = [
     (b"fatbinary", Tool::Other),
 ];
 
-/// The undamaged form at the very start of `line`.
-pub(crate) fn plain_info(line: &[u8]) -> Option<Envelope> {
-    line.starts_with(PTXAS_INFO).then_some(Envelope {
-        tool: Tool::Ptxas,
-        severity: Severity::Info,
-        start: 0,
-        text: PTXAS_INFO.len(),
-    })
+/// Whether `line` starts with an undamaged message of ptxas.
+pub(crate) fn is_plain(line: &[u8]) -> bool {
+    line.starts_with(b"ptxas ") && plain(line).is_some()
+}
+
+fn plain(line: &[u8]) -> Option<Envelope> {
+    let (lead, severity) = PLAIN.iter().find(|(lead, _)| line.starts_with(lead))?;
+    Some(Envelope { tool: Tool::Ptxas, severity: *severity, start: 0, text: lead.len() })
 }
 
 /// The first message in `line`.
 pub(crate) fn find(line: &[u8]) -> Option<Envelope> {
-    plain_info(line).or_else(|| memchr::memchr_iter(b':', line).find_map(|colon| at_colon(line, colon)))
+    find_from(line, 0)
+}
+
+/// The first message in `line`, no colon of which stands before `from`.
+pub(crate) fn find_from(line: &[u8], from: usize) -> Option<Envelope> {
+    if line.starts_with(b"ptxas ")
+        && let Some(envelope) = plain(line)
+    {
+        return Some(envelope);
+    }
+    memchr::memchr_iter(b':', &line[from..]).find_map(|colon| at_colon(line, from + colon))
 }
 
 /// The message whose severity ends before the colon at `colon`.
@@ -71,17 +86,16 @@ pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
         b"fatal" => Severity::Fatal,
         _ => return None,
     };
-    let gap = line[colon + 1..].iter().take_while(|b| **b == b' ').count();
-    let text = colon + 1 + gap;
+    let text = colon + 1 + usize::from(line.get(colon + 1) == Some(&b' '));
     let speaker = lead.trim_ascii_end();
+    if let Some(located) = speaker.strip_suffix(b";") {
+        let start = if located.starts_with(b"ptxas ") { 0 } else { memchr::memmem::rfind(located, b"ptxas ")? };
+        return Some(Envelope { tool: Tool::Ptxas, severity, start, text });
+    }
     if let Some((start, tool)) = named_at_end(speaker) {
         return (speaker.len() < lead.len()).then_some(Envelope { tool, severity, start, text });
     }
-    if let Some(located) = speaker.strip_suffix(b";") {
-        let start = memchr::memmem::rfind(located, b"ptxas ")?;
-        return Some(Envelope { tool: Tool::Ptxas, severity, start, text });
-    }
-    let padded = line[before.len()..colon].len() > 0;
+    let padded = before.len() < colon;
     (padded && ends_a_prefix(speaker)).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
 }
 

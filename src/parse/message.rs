@@ -22,6 +22,10 @@ pub(crate) struct Reading<'a> {
 
 /// Reads the text of a message; `None` for information that says nothing that a person acts on.
 pub(crate) fn read(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
+    if severity < Severity::Error && is_launch_bounds(text) {
+        let unfinished = !text.ends_with(b"ignored") && !contains(text, b"ignored when");
+        return Some(Reading { kind: MessageKind::LaunchBounds, kernel: bare_entry(text), unfinished });
+    }
     let said = without_code(text);
     let kernel = quoted_function(said).or_else(|| bare_entry(said));
     let plain = |kind| Some(Reading { kind, kernel, unfinished: false });
@@ -39,10 +43,6 @@ pub(crate) fn read(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
     }
     if said.starts_with(b"Stack size for entry function") {
         return plain(MessageKind::UnboundedStack);
-    }
-    if is_launch_bounds(said) {
-        let unfinished = !said.ends_with(b"ignored") && !contains(said, b"ignored when");
-        return Some(Reading { kind: MessageKind::LaunchBounds, kernel, unfinished });
     }
     if is_register_cap(said) {
         return plain(MessageKind::RegisterCap);
@@ -105,7 +105,9 @@ fn bare_entry(text: &[u8]) -> Option<&[u8]> {
     for (lead, after) in [(&b"for entry "[..], &b" is out of range"[..]), (b" in function ", b". Try ")] {
         if let Some(at) = memchr::memmem::find(text, lead) {
             let rest = &text[at + lead.len()..];
-            let end = memchr::memmem::find(rest, after)?;
+            // A mangled name ends at the first blank; only a demangled one needs the longer search.
+            let blank = memchr::memchr(after[0], rest).filter(|blank| rest[*blank..].starts_with(after));
+            let end = blank.or_else(|| memchr::memmem::find(rest, after))?;
             return (end > 0).then(|| &rest[..end]);
         }
     }

@@ -7,6 +7,7 @@ mod listing;
 mod log;
 mod message;
 mod nvcc;
+mod reader;
 mod record;
 mod scan;
 mod usage;

@@ -98,7 +98,13 @@ fn is_whole_name(name: &[u8]) -> bool {
 
 /// Where the figures of a stack frame start in a line that holds them.
 pub(crate) fn frame_in(line: &[u8]) -> Option<usize> {
-    let unit = memchr::memmem::find(line, b" bytes stack frame")?;
+    const UNIT: &[u8] = b" bytes stack frame";
+    let plain = line.trim_ascii_start();
+    let digits = plain.iter().take_while(|b| b.is_ascii_digit()).count();
+    if digits > 0 && plain[digits..].starts_with(UNIT) {
+        return Some(line.len() - plain.len());
+    }
+    let unit = memchr::memmem::find(line, UNIT)?;
     let digits = line[..unit].iter().rev().take_while(|b| b.is_ascii_digit()).count();
     (digits > 0).then(|| unit - digits)
 }

@@ -9,10 +9,20 @@ use memchr::memmem::Finder;
 
 /// Every message of a CUDA tool in its usual form holds the first; the others catch squeezed forms, other tools' errors,
 /// and the listing of `cuobjdump`, which is not made of messages.
-const NEEDLES: [&str; 4] = [" : ", "ptxas info", "rror", "REG:"];
+const NEEDLES: [&str; 4] = [" :", "ptxas info", "rror", "REG:"];
 
 static FINDERS: LazyLock<[Finder<'static>; NEEDLES.len()]> =
     LazyLock::new(|| NEEDLES.map(|needle| Finder::new(needle)));
+
+/// Whether `line` can hold figures of a `cuobjdump` listing.
+pub(crate) fn holds_listing(line: &[u8]) -> bool {
+    FINDERS[3].find(line).is_some()
+}
+
+/// Whether `line` can hold the error of another tool.
+pub(crate) fn holds_error(line: &[u8]) -> bool {
+    FINDERS[2].find(line).is_some()
+}
 
 /// Walks the occurrences of all needles in one buffer, in order.
 pub(crate) struct Scanner {

@@ -93,7 +93,8 @@ fn properties(text: &[u8]) -> Record<'_> {
 
 /// A mangled name holds no blank; one that does has another process's output in it.
 fn is_whole_name(name: &[u8]) -> bool {
-    !name.is_empty() && !(name.starts_with(b"_Z") && memchr::memchr(b' ', name).is_some())
+    let torn = name.starts_with(b"_Z") && memchr::memchr(b' ', name).is_some();
+    !name.is_empty() && !torn
 }
 
 /// Where the figures of a stack frame start in a line that holds them.

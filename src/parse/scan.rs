@@ -11,8 +11,7 @@ use memchr::memmem::Finder;
 /// and the listing of `cuobjdump`, which is not made of messages.
 const NEEDLES: [&str; 4] = [" :", "ptxas info", "rror", "REG:"];
 
-static FINDERS: LazyLock<[Finder<'static>; NEEDLES.len()]> =
-    LazyLock::new(|| NEEDLES.map(|needle| Finder::new(needle)));
+static FINDERS: LazyLock<[Finder<'static>; NEEDLES.len()]> = LazyLock::new(|| NEEDLES.map(Finder::new));
 
 /// Whether `line` can hold figures of a `cuobjdump` listing.
 pub(crate) fn holds_listing(line: &[u8]) -> bool {

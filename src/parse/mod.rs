@@ -7,6 +7,8 @@ mod listing;
 mod log;
 mod message;
 mod nvcc;
+mod partial;
+mod prefix;
 mod reader;
 mod record;
 mod scan;

@@ -240,6 +240,20 @@ pub(crate) fn is_start_of_used(text: &[u8]) -> bool {
     digits <= LONGEST_NUMBER && word(b"registers", rest[digits..].trim_ascii_start())
 }
 
+/// Whether `text` is the beginning of a stack frame line.
+pub(crate) fn is_start_of_frame(text: &[u8]) -> bool {
+    let mut rest = text;
+    for words in [&b"bytes stack frame,"[..], b"bytes spill stores,", b"bytes spill loads"] {
+        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        rest = rest[digits..].trim_ascii_start();
+        match rest.strip_prefix(words) {
+            Some(after) if digits > 0 => rest = after.trim_ascii_start(),
+            _ => return words.starts_with(rest) && (digits > 0 || rest.is_empty()),
+        }
+    }
+    rest.is_empty()
+}
+
 /// Digits of the largest number that can be true.
 const LONGEST_NUMBER: usize = 10;
 

@@ -117,7 +117,7 @@ impl<'r> Assembler<'r> {
 
     /// True while a `Function properties` line waits for its frame, which is on a line of its own without a tool's name.
     pub(crate) fn awaits_frame(&self) -> bool {
-        !self.stream.awaiting_frame.is_empty()
+        !self.stream.awaiting_frame.is_empty() || self.others.iter().any(|other| !other.awaiting_frame.is_empty())
     }
 
     /// True when a `Used` record that comes now would have neither name nor frame.
@@ -127,7 +127,9 @@ impl<'r> Assembler<'r> {
 
     /// Gives up waiting for frames that have not come within `lines` lines.
     pub(crate) fn expire_frames(&mut self, line: u32, lines: u32) {
-        self.stream.awaiting_frame.retain(|awaiting| awaiting.line.saturating_add(lines) >= line);
+        for stream in self.others.iter_mut().chain([&mut self.stream]) {
+            stream.awaiting_frame.retain(|awaiting| awaiting.line.saturating_add(lines) >= line);
+        }
     }
 
     /// A new run of ptxas reports.

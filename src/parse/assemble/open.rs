@@ -156,8 +156,12 @@ impl Openings {
         };
         // Figures come after properties, where the tool prints any.
         narrow(&|open| self.frame_of(open).is_some());
-        // From sm_90 on ptxas lists no constant banks; before, always.
-        narrow(&|open| open.arch.is_none_or(|arch| arch.at_least(9, 0) == usage.constant.is_empty()));
+        // From sm_90 on ptxas lists no constant banks; from sm_20 to then, always.
+        narrow(&|open| match open.arch {
+            Some(arch) if arch.at_least(9, 0) => usage.constant.is_empty(),
+            Some(arch) if arch.at_least(2, 0) => !usage.constant.is_empty(),
+            _ => true,
+        });
         // A kernel's stack holds at least its own frame.
         narrow(&|open| match (usage.cumulative_stack, open.frame) {
             (Some(whole), Some((_, Some(frame)))) if !open.twin => frame.stack <= whole,

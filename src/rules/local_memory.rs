@@ -65,7 +65,7 @@ fn without_spills(context: &Context<'_>, kernel: &Kernel) -> Finding {
     let help = match kernel.kind {
         Kind::Entry => format!("{ARRAY}; printf and assert take a few bytes for their arguments"),
         Kind::Function => {
-            format!("{ARRAY}; what a function keeps for its caller is here too, and goes when it is inlined")
+            format!("{ARRAY}; what the frame holds for the sake of the call goes when the function is inlined")
         }
     };
     let message =
@@ -77,19 +77,23 @@ fn perhaps_spills(context: &Context<'_>, kernel: &Kernel) -> Finding {
     let called = format!("{}{}", context.function(kernel), context.called(kernel.name));
     let on = context.on(kernel);
     let kept = own(kernel);
+    // The one stack figure of a linker is that of the whole call tree.
+    let has_stack = kernel.resources.stack.is_some_and(|stack| !stack.is_zero());
+    let callees = if has_stack && kernel.evidence.frame.is_none() { ", callees included" } else { "" };
     // Where the architecture is unknown, 255 is still the most on every one that has as many.
     let full = context.most_registers(kernel.arch).unwrap_or(255);
     let finding = match kernel.resources.registers.filter(|registers| *registers == full) {
         Some(registers) => Finding::new(format!(
-            "{called} uses {registers} registers, all that a thread can have, and {kept} of local memory per thread{on}: a \
-             probable spill"
+            "{called} uses {registers} registers, all that a thread can have, and {kept} of local memory per \
+             thread{on}{callees}: a probable spill"
         ))
         .help(
             "compile with -Xptxas -v, which prints the bytes of spills: if they are that, keep fewer values alive at once, \
              or spread the work over more threads",
         ),
         None => Finding::new(format!(
-            "{called} uses {kept} of local memory per thread{on}; whether for spills or for an array is not in the log"
+            "{called} uses {kept} of local memory per thread{on}{callees}; whether for spills or for an array is not in the \
+             log"
         ))
         .help(format!("compile with -Xptxas -v, which prints the bytes of spills. If they are 0: {ARRAY}")),
     };
@@ -152,7 +156,7 @@ mod tests {
             told(RULE, log),
             ["note: device function `op_mul` keeps 24 B per thread in local memory on sm_80, none of it spills"]
         );
-        assert!(helps(RULE, log)[0].contains("goes when it is inlined"));
+        assert!(helps(RULE, log)[0].contains("goes when the function is inlined"));
     }
 
     #[test]
@@ -172,7 +176,7 @@ mod tests {
         assert_eq!(
             told(RULE, listing),
             [
-                "note: `condRev` uses 255 registers, all that a thread can have, and 2144 B of local memory per thread: a probable spill"
+                "note: `condRev` uses 255 registers, all that a thread can have, and 2144 B of local memory per thread, callees included: a probable spill"
             ]
         );
     }

@@ -101,8 +101,8 @@ fn of_kernel(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> F
     let help = match kernel.kind {
         Kind::Entry => format!("{}; {FEWER}", room(context, kernel, cap)),
         Kind::Function => format!(
-            "a device function has the registers that calls leave it: let it be inlined (`__forceinline__`, the same \
-             translation unit or link-time optimization); {FEWER}"
+            "let the function be inlined (`__forceinline__`, the same translation unit or link-time optimization): then the \
+             registers that it saves around calls, which count as spills here, are not saved; {FEWER}"
         ),
     };
     spill(&called, stores, loads, &context.on(kernel))

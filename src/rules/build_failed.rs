@@ -64,9 +64,9 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
             shared(context, message, needed, limit, context.kernel_at(hit.because))
         }
         MessageKind::BuildStopped => Finding::new(format!("a step of the build failed: {}", context.said(message)))
-            .help("the log holds no error of a compiler: look further up in the output of the build"),
+            .help("no error of a compiler is in the log: look at the lines before this one, or at the whole output of the build"),
         _ if is_consequence(context, message) => Finding::new(context.said(message))
-            .help("the log holds no error that this follows from: look further up in the output of the build"),
+            .help("this follows from something else that failed: look at the lines before it, or at the whole output of the build"),
         _ => with_figures(context, message).unwrap_or_else(|| plain(context, message)),
     };
     finding.label(Some(context.message_label(message, "the build stopped here")))

@@ -67,7 +67,15 @@ fn of_line(context: &Context<'_>, hit: &Hit, why: Unread) -> Finding {
         Unread::Nameless => (
             format!("{} belong to a kernel whose name is not in the log", figures_of(said)),
             "expected the kernel's name before it",
-            "the head of the log is missing: give the whole log; until then the figures stand under no name".to_owned(),
+            // What a linker prints can only be joined to a kernel by its name.
+            match said.starts_with(b"used ") {
+                true => "the head of the log is missing: give the whole log; until then these figures are not used"
+                    .to_owned(),
+                false => {
+                    "the head of the log is missing: give the whole log; until then the figures stand under no name"
+                        .to_owned()
+                }
+            },
         ),
         Unread::NoFigures => (
             format!("{} is compiled and its figures are not in the log", context.called(message.kernel)),
@@ -155,6 +163,9 @@ mod tests {
             told(RULE, log),
             ["note: 30 registers, and the figures with them, belong to a kernel whose name is not in the log"]
         );
+        assert!(helps(RULE, log)[0].ends_with("stand under no name"));
+        let linker = "nvlink info    : used 30 registers, 0 stack, 0 bytes smem, 0 bytes lmem\n";
+        assert!(helps(RULE, linker)[0].ends_with("are not used"));
     }
 
     #[test]

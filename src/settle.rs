@@ -181,8 +181,8 @@ fn place_of(report: &Report, hit: &Hit) -> Place {
 
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
-    Base(u16, NameId),
-    Rule(u16),
+    Base(u16, Option<u32>, NameId),
+    Rule(u16, Option<u32>),
 }
 
 fn group(settled: &[Settled], report: &Report) -> Vec<CauseGroup> {
@@ -190,9 +190,13 @@ fn group(settled: &[Settled], report: &Report) -> Vec<CauseGroup> {
     let mut by_key: HashMap<Key, usize> = HashMap::new();
     let mut bases = Bases::default();
     for (at, one) in settled.iter().enumerate() {
+        let mut of_kernel =
+            |reason| name_of(report, &one.hit).map(|name| Key::Base(one.rule, reason, bases.of(&report.names, name)));
         let key = match one.hit.cause {
-            Cause::Kernel => name_of(report, &one.hit).map(|name| Key::Base(one.rule, bases.of(&report.names, name))),
-            Cause::Rule => Some(Key::Rule(one.rule)),
+            Cause::Kernel => of_kernel(None),
+            Cause::KernelFor(reason) => of_kernel(Some(reason)),
+            Cause::Reason(reason) => Some(Key::Rule(one.rule, Some(reason))),
+            Cause::Rule => Some(Key::Rule(one.rule, None)),
             Cause::Single => None,
         };
         let known = key.as_ref().and_then(|key| by_key.get(key).copied());

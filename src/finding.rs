@@ -81,6 +81,8 @@ pub enum Subject {
     Message(u32),
     /// An index of [`crate::model::Report::inputs`].
     Input(u32),
+    /// An index of [`crate::analyse::Numbers::gpus`].
+    Gpu(u32),
     /// All that was read.
     Run,
 }
@@ -107,6 +109,12 @@ impl Hit {
     #[must_use]
     pub fn message(at: usize, weight: u32) -> Hit {
         Hit { subject: Subject::Message(narrow(at)), ..Hit::kernel(at, weight) }
+    }
+
+    /// A hit on the GPU with index `at`, on its own.
+    #[must_use]
+    pub fn gpu(at: usize) -> Hit {
+        Hit { subject: Subject::Gpu(narrow(at)), cause: Cause::Single, ..Hit::kernel(at, 0) }
     }
 
     /// The same, at most a note, a warning, …

@@ -1,11 +1,25 @@
 //! The rules: one file each, one row each. A rule states facts; how loud they are is settled later.
 
+mod advice;
+mod limits;
 mod page;
+#[cfg(test)]
+mod testing;
 
+mod barrier_limited_occupancy;
+mod block_limited_occupancy;
+mod register_cliff;
+mod register_limited_occupancy;
 mod register_spill;
+mod shared_memory_limited_occupancy;
+mod under_filled_warp;
+mod unlaunchable_kernel;
+mod unused_warp_slots;
+mod wrong_target;
 
 use crate::analyse::{Judged, Numbers};
 use crate::finding::{Finding, Hit, Label, Subject};
+use crate::gpu::Gpu;
 use crate::model::{Kernel, Kind, Message, NameId, Quote, Report, symbol};
 
 pub use page::{Group, Page, PageError, Setting};
@@ -58,7 +72,18 @@ macro_rules! rule {
 }
 
 /// Every rule, in alphabetical order.
-pub static RULES: &[Rule] = &[rule!("register-spill", register_spill)];
+pub static RULES: &[Rule] = &[
+    rule!("barrier-limited-occupancy", barrier_limited_occupancy),
+    rule!("block-limited-occupancy", block_limited_occupancy),
+    rule!("register-cliff", register_cliff),
+    rule!("register-limited-occupancy", register_limited_occupancy),
+    rule!("register-spill", register_spill),
+    rule!("shared-memory-limited-occupancy", shared_memory_limited_occupancy),
+    rule!("under-filled-warp", under_filled_warp),
+    rule!("unlaunchable-kernel", unlaunchable_kernel),
+    rule!("unused-warp-slots", unused_warp_slots),
+    rule!("wrong-target", wrong_target),
+];
 
 impl Rule {
     /// The rule called `id`.
@@ -138,6 +163,15 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn judged_of(&self, hit: &Hit) -> Option<&'a Judged> {
         hit.judged.and_then(|id| self.numbers.judged.get(id as usize))
+    }
+
+    /// The GPU that a hit is about, or that its occupancy is for.
+    #[must_use]
+    pub fn gpu_of(&self, hit: &Hit) -> Option<&'a Gpu> {
+        match hit.subject {
+            Subject::Gpu(at) => self.numbers.gpus.get(at as usize),
+            _ => self.judged_of(hit).map(|judged| self.numbers.gpu(judged)),
+        }
     }
 
     /// A name as a message shows it, in back quotes; `a kernel without a name` where the log lost it.

@@ -1,0 +1,56 @@
+//! `wrong-target`: a GPU was asked for that runs none of the code in the log.
+
+use serde::Deserialize;
+
+use super::Context;
+use super::limits::{and, counted};
+use crate::finding::{Finding, Hit};
+use crate::model::Arch;
+
+/// The rule has no options.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {}
+
+pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    let Some(archs) = archs(context) else { return };
+    // A kernel's own architecture, which is judged for where no GPU is asked for, runs that kernel.
+    let gpus = context.numbers.gpus.iter().enumerate();
+    let wrong = gpus.filter(|(_, gpu)| !archs.iter().any(|arch| gpu.runs(*arch)));
+    hits.extend(wrong.map(|(at, _)| Hit::gpu(at)));
+}
+
+/// The architectures of all kernels and functions; `None` where there are none, or one is unknown.
+fn archs(context: &Context<'_>) -> Option<Vec<Arch>> {
+    let mut archs: Vec<Arch> = Vec::new();
+    for kernel in &context.report.kernels {
+        let arch = kernel.arch?;
+        if archs.last() != Some(&arch) && !archs.contains(&arch) {
+            archs.push(arch);
+        }
+    }
+    archs.sort_unstable();
+    (!archs.is_empty()).then_some(archs)
+}
+
+pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
+    let (Some(gpu), Some(archs)) = (context.gpu_of(hit), archs(context)) else {
+        return Finding::new("the log has no code for a GPU that was asked for");
+    };
+    let kernels = u32::try_from(context.report.kernels.len()).unwrap_or(u32::MAX);
+    let archs: Vec<String> = archs.iter().map(Arch::to_string).collect();
+    let own = gpu.arch.map(|arch| arch.to_string()).unwrap_or_default();
+    let named = if own == gpu.name { own.clone() } else { format!("{} ({own})", gpu.name) };
+    let subject = match kernels {
+        1 => "the one kernel of the log does not run".to_owned(),
+        _ => format!("none of the {} of the log runs", counted(kernels, "kernel")),
+    };
+    let number = own.trim_start_matches("sm_");
+    Finding::new(format!("{subject} on {named}: the code is for {}", and(&archs)))
+        .help(format!(
+            "add -gencode arch=compute_{number},code=sm_{number} to the nvcc command: each architecture has registers, \
+             spills and shared memory of its own, and these are the numbers of a GPU that you do not ask about"
+        ))
+        .fact("gpu_arch", own)
+        .fact("archs", archs.join(" "))
+}

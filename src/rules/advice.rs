@@ -19,7 +19,7 @@ pub(super) fn raise(context: &Context<'_>, judged: &Judged) -> String {
     }
     parts.extend(other_block(target, judged));
     if is_best(judged) {
-        parts.push("no block size is known, and no other does better: `--block` tells the real one".to_owned());
+        parts.push("this is the best of all block sizes, as none is known: `--block` tells the real one".to_owned());
     }
     if parts.is_empty() {
         parts.push("no other block size holds more with what the kernel uses".to_owned());
@@ -74,9 +74,10 @@ fn fewer_barriers(target: &Target, judged: &Judged) -> Option<String> {
 fn all_of(target: &Target, judged: &Judged, limiters: &[Limiter]) -> String {
     let wanted = judged.occupancy.blocks_per_sm + 1;
     let names: Vec<String> = limiters.iter().map(|limiter| limiter.words().to_owned()).collect();
-    let tie = format!("{} bind alike, so one alone changes nothing", and(&names));
+    let tie = format!("{} bind alike, so each must give way", and(&names));
     if limiters.contains(&Limiter::Blocks) {
-        return format!("{tie}, and an SM holds no more than {} blocks", target.max_blocks_per_sm);
+        let most = target.max_blocks_per_sm;
+        return format!("{tie}: an SM holds no more than {most} blocks, and larger ones must not need more of the rest");
     }
     let needs: Option<Vec<String>> = limiters.iter().map(|limiter| need(target, judged, *limiter, wanted)).collect();
     match needs {

@@ -126,7 +126,7 @@ fn why(judged: &Judged, target: &Target, binding: &[Limiter]) -> String {
     let warps = format!("{} of {} warps", judged.occupancy.active_warps, judged.occupancy.max_warps);
     if binding == [Limiter::Blocks] {
         let threads = threads(judged.launch.threads);
-        return format!("an SM holds {} blocks at most, and of {threads} each they are {warps}", target.max_blocks_per_sm);
+        return format!("an SM holds at most {} blocks, which at {threads} each are {warps}", target.max_blocks_per_sm);
     }
     let causes: Vec<String> = binding.iter().map(|limiter| cause(judged, target, *limiter)).collect();
     let leave = match binding {
@@ -215,9 +215,11 @@ pub(super) fn with_facts(finding: Finding, judged: &Judged) -> Finding {
         .fact("limiters", Fact::Words(limiters))
 }
 
-/// A fraction as whole percent.
+/// A fraction as whole percent, or as the half percent that it is.
 pub(super) fn percent(fraction: f64) -> String {
-    format!("{} %", (fraction * 100.0).round())
+    let halves = fraction * 200.0;
+    let shown = if (halves - halves.round()).abs() < 1e-6 { halves / 2.0 } else { (fraction * 100.0).round() };
+    format!("{shown} %")
 }
 
 /// `1 thread`, `128 threads`

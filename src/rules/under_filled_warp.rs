@@ -62,10 +62,10 @@ fn help(block: BlockSize) -> String {
     let above = lanes(block);
     let near: Vec<String> =
         [above - LANES, above].into_iter().filter(|size| (1..=MOST).contains(size)).map(|size| size.to_string()).collect();
-    let sizes = if block.y * block.z == 1 { "a block of" } else { "dimensions whose product is" };
+    let sizes = if block.y * block.z == 1 { "blocks of" } else { "dimensions whose product is" };
     let near = and(&near).replace(" and ", " or ");
     format!(
-        "launch {sizes} {near} threads, and as many blocks as cover the data; where the last block then reaches past \
-         the end, the guard `if (i < n)` idles lanes of one warp of the grid instead of one in every block"
+        "launch {sizes} {near} threads, and as many of them as cover the data; threads past the end then need the \
+         guard `if (i < n)`, and lanes idle in the last block only instead of in every one"
     )
 }

@@ -72,9 +72,9 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal) -> Option<String> {
             let over = u32::try_from(asked - u64::from(most.get())).ok().map(Bytes)?;
             let told = match launch.dynamic_shared {
                 Bytes(0) => String::new(),
-                dynamic => format!(", of which {dynamic} are those of --dynamic-shared"),
+                dynamic => format!(", {dynamic} of which are dynamic, as --dynamic-shared says"),
             };
-            Some(format!("{over} must go of the {} per block{told}", shared_bytes(judged)))
+            Some(format!("{over} of the {} per block must go{told}", shared_bytes(judged)))
         }
         Refusal::Threads { .. } | Refusal::DynamicMaximum { .. } | Refusal::Count { .. } => None,
     }

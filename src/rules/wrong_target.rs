@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::limits::{and, counted};
+use super::limits::and;
 use crate::finding::{Finding, Hit};
 use crate::model::Arch;
 
@@ -37,19 +37,14 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (Some(gpu), Some(archs)) = (context.gpu_of(hit), archs(context)) else {
         return Finding::new("the log has no code for a GPU that was asked for");
     };
-    let kernels = u32::try_from(context.report.kernels.len()).unwrap_or(u32::MAX);
     let archs: Vec<String> = archs.iter().map(Arch::to_string).collect();
     let own = gpu.arch.map(|arch| arch.to_string()).unwrap_or_default();
     let named = if own == gpu.name { own.clone() } else { format!("{} ({own})", gpu.name) };
-    let subject = match kernels {
-        1 => "the one kernel of the log does not run".to_owned(),
-        _ => format!("none of the {} of the log runs", counted(kernels, "kernel")),
-    };
     let number = own.trim_start_matches("sm_");
-    Finding::new(format!("{subject} on {named}: the code is for {}", and(&archs)))
+    Finding::new(format!("none of the code in the log runs on {named}: it is for {}", and(&archs)))
         .help(format!(
-            "add -gencode arch=compute_{number},code=sm_{number} to the nvcc command: each architecture has registers, \
-             spills and shared memory of its own, and these are the numbers of a GPU that you do not ask about"
+            "add -gencode arch=compute_{number},code=sm_{number} to the nvcc command: registers, spills and shared \
+             memory differ by architecture, and without it the log has only the numbers of a GPU you do not have"
         ))
         .fact("gpu_arch", own)
         .fact("archs", archs.join(" "))

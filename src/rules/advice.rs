@@ -77,7 +77,9 @@ fn all_of(target: &Target, judged: &Judged, limiters: &[Limiter]) -> String {
     let tie = format!("{} bind alike, so each must give way", and(&names));
     if limiters.contains(&Limiter::Blocks) {
         let most = target.max_blocks_per_sm;
-        return format!("{tie}: an SM holds no more than {most} blocks, and larger ones must not need more of the rest");
+        return format!(
+            "{tie}: an SM holds no more than {most} blocks, and larger ones must not need more of the rest"
+        );
     }
     let needs: Option<Vec<String>> = limiters.iter().map(|limiter| need(target, judged, *limiter, wanted)).collect();
     match needs {
@@ -103,7 +105,8 @@ fn need(target: &Target, judged: &Judged, limiter: Limiter, wanted: u32) -> Opti
             Some(format!("at most {} of shared memory per block", Bytes(most)))
         }
         Limiter::Barriers => {
-            let most = (1..launch.barriers).rev().find(|barriers| allows(&Launch { barriers: *barriers, ..*launch }))?;
+            let most =
+                (1..launch.barriers).rev().find(|barriers| allows(&Launch { barriers: *barriers, ..*launch }))?;
             Some(format!("at most {} per block", counted(most, "barrier")))
         }
         Limiter::Warps | Limiter::Blocks | Limiter::VirtualResources => None,
@@ -170,4 +173,82 @@ fn fits(judged: &Judged, after: &Occupancy) -> String {
 /// `48 of 48 warps (100 %)`
 pub(super) fn share(occupancy: &Occupancy) -> String {
     format!("{} of {} warps ({})", occupancy.active_warps, occupancy.max_warps, percent(occupancy.fraction()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::{BlockSource, Numbers};
+    use crate::gpu::Gpu;
+    use crate::model::{BlockSize, Report};
+
+    /// The advice on a launch; a block of 0 threads is one that nobody told.
+    fn advice(gpu: &str, launch: Launch) -> String {
+        let gpu = Gpu::resolve(gpu).expect("a GPU of the tables");
+        let told = launch.threads > 0;
+        let best = || suggest_block_size(&gpu.target, &launch, None).expect("a launch").threads;
+        let launch = launch.with_threads(if told { launch.threads } else { best() });
+        let judged = Judged {
+            gpu: 0,
+            launch,
+            block: BlockSize::new(launch.threads, 1, 1).expect("a block"),
+            source: if told { BlockSource::Option } else { BlockSource::Sweep },
+            occupancy: occupancy(&gpu.target, &launch).expect("a launch"),
+        };
+        let mut numbers = Numbers::default();
+        numbers.gpus.push(gpu);
+        raise(&Context { report: &Report::default(), numbers: &numbers }, &judged)
+    }
+
+    #[test]
+    fn the_next_step_of_registers_comes_with_the_bound_that_asks_for_it() {
+        assert_eq!(
+            advice("sm_50", Launch::new(84, 128)),
+            "at 80 registers per thread (4 fewer) 6 blocks fit, 37.5 %: `__launch_bounds__(128, 6)` asks the compiler \
+             for it, which may spill"
+        );
+        assert!(
+            advice("sm_80", Launch::new(92, 224)).ends_with(
+                "blocks of 160 threads would hold 20 of 64 warps (31 %) with the same 92 registers per thread"
+            )
+        );
+    }
+
+    #[test]
+    fn without_a_block_size_the_best_ones_are_compared() {
+        // Blocks of 384 threads are the best for 130 registers, and gain nothing from 128; those of 512 do.
+        assert_eq!(
+            advice("sm_80", Launch::new(130, 0)),
+            "at 128 registers per thread (2 fewer) the best block size reaches 25 %; fewer registers may spill; this \
+             is the best of all block sizes, as none is known: `--block` tells the real one"
+        );
+    }
+
+    #[test]
+    fn the_next_step_of_shared_memory_is_found_to_the_byte() {
+        let text = advice("sm_80", Launch::new(32, 128).with_shared(Bytes(41984), Bytes::ZERO));
+        assert!(text.starts_with("at 40 KiB of shared memory per block (1024 B less) 4 blocks fit, 25 %; "), "{text}");
+    }
+
+    #[test]
+    fn limits_that_tie_must_each_give_way() {
+        assert_eq!(
+            advice("sm_80", Launch::new(64, 256).with_shared(Bytes(40000), Bytes::ZERO)),
+            "registers and shared memory bind alike, so each must give way: 5 blocks need at most 48 registers per \
+             thread and at most 32512 B of shared memory per block"
+        );
+        assert_eq!(
+            advice("sm_86", Launch::new(64, 64)),
+            "registers and blocks bind alike, so each must give way: an SM holds no more than 16 blocks, and larger \
+             ones must not need more of the rest"
+        );
+    }
+
+    #[test]
+    fn small_blocks_are_told_a_size_that_fills_the_sm() {
+        assert_eq!(
+            advice("sm_89", Launch::new(20, 32)),
+            "blocks of 64 threads would hold 48 of 48 warps (100 %) with the same 20 registers per thread"
+        );
+    }
 }

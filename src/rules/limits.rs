@@ -98,9 +98,8 @@ pub(super) fn binding(judged: &Judged) -> Vec<Limiter> {
 /// then it is the block size that decides.
 pub(super) fn speaker(judged: &Judged) -> Option<Limiter> {
     let occupancy = &judged.occupancy;
-    let silent = occupancy.blocks_per_sm == 0
-        || occupancy.active_warps >= occupancy.max_warps
-        || binds(judged, Limiter::Warps);
+    let silent =
+        occupancy.blocks_per_sm == 0 || occupancy.active_warps >= occupancy.max_warps || binds(judged, Limiter::Warps);
     ORDER.into_iter().find(|limiter| !silent && binds(judged, *limiter))
 }
 

@@ -39,9 +39,7 @@ fn step(judged: &Judged, target: &Target, options: &Options) -> Option<(u32, Occ
     (least..launch.registers)
         .rev()
         .filter_map(|registers| Some((registers, occupancy(target, &launch.with_registers(registers)).ok()?)))
-        .find(|(_, after)| {
-            after.blocks_per_sm > now.blocks_per_sm && after.fraction() - now.fraction() >= options.gain
-        })
+        .find(|(_, after)| after.blocks_per_sm > now.blocks_per_sm && after.fraction() - now.fraction() >= options.gain)
 }
 
 pub(super) fn tell(context: &Context<'_>, options: &Options, hit: &Hit) -> Finding {
@@ -75,4 +73,46 @@ pub(super) fn tell(context: &Context<'_>, options: &Options, hit: &Hit) -> Findi
         .fact("step_registers", most)
         .fact("step_blocks_per_sm", after.blocks_per_sm)
         .fact("step_occupancy", after.fraction())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::{lint, record};
+
+    /// The findings of this rule alone.
+    fn cliffs(arch: &str, used: &str, args: &[&str]) -> Vec<String> {
+        lint(&record(arch, used), args).into_iter().filter(|line| line.contains("[register-cliff]")).collect()
+    }
+
+    #[test]
+    fn one_register_over_a_step_costs_a_block() {
+        assert_eq!(
+            cliffs("sm_86", "41 registers", &["--block", "512"]),
+            ["note[register-cliff] `k` is 1 register per thread over a step on sm_86: at 40 instead of 41 registers \
+                 (48 allocated), 3 blocks of 512 threads fit instead of 2, 100 % instead of 67 %"]
+        );
+    }
+
+    #[test]
+    fn a_step_that_gains_little_or_is_far_off_is_silent() {
+        // 20 to 24 of 64 warps is less than a tenth.
+        assert!(cliffs("sm_50", "84 registers", &["--block", "128"]).is_empty());
+        assert!(cliffs("sm_80", "64 registers", &["--block", "256"]).is_empty());
+    }
+
+    #[test]
+    fn three_quarters_are_enough_and_what_cannot_run_is_no_edge() {
+        assert!(cliffs("sm_80", "40 registers", &["--block", "256"]).is_empty());
+        assert!(cliffs("sm_90", "169 registers", &["--block", "384"]).is_empty());
+    }
+
+    #[test]
+    fn without_a_block_size_there_is_no_step() {
+        assert!(cliffs("sm_86", "41 registers", &[]).is_empty());
+    }
+
+    #[test]
+    fn registers_that_are_not_the_limit_have_no_edge() {
+        assert!(cliffs("sm_80", "41 registers, 41984 bytes smem", &["--block", "128"]).is_empty());
+    }
 }

@@ -60,12 +60,59 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 fn help(block: BlockSize) -> String {
     let above = lanes(block);
-    let near: Vec<String> =
-        [above - LANES, above].into_iter().filter(|size| (1..=MOST).contains(size)).map(|size| size.to_string()).collect();
+    let near: Vec<String> = [above - LANES, above]
+        .into_iter()
+        .filter(|size| (1..=MOST).contains(size))
+        .map(|size| size.to_string())
+        .collect();
     let sizes = if block.y * block.z == 1 { "blocks of" } else { "dimensions whose product is" };
     let near = and(&near).replace(" and ", " or ");
     format!(
         "launch {sizes} {near} threads, and as many of them as cover the data; threads past the end then need the \
          guard `if (i < n)`, and lanes idle in the last block only instead of in every one"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::{lint, named, record};
+
+    fn found(block: &str) -> String {
+        let found = lint(&record("sm_80", "20 registers"), &["--block", block, "--allow", "occupancy"]);
+        found.join("\n")
+    }
+
+    #[test]
+    fn lanes_without_a_thread_are_counted_with_their_share() {
+        assert!(found("33").ends_with("`k` with 33 threads per block leaves 31 of 64 lanes idle (48 %)"));
+        assert!(found("40").ends_with("leaves 24 of 64 lanes idle (37.5 %)"));
+        assert!(found("200").ends_with("leaves 24 of 224 lanes idle (11 %)"));
+        assert!(found("8").ends_with("leaves 24 of 32 lanes idle (75 %)"));
+        assert!(found("28,28").ends_with("with 784 threads per block (28×28) leaves 16 of 800 lanes idle (2 %)"));
+        assert!(found("1").ends_with("with 1 thread per block leaves 31 of 32 lanes idle (97 %)"));
+    }
+
+    #[test]
+    fn multiples_of_32_are_silent_whatever_their_shape() {
+        for block in ["32", "256", "1024", "16,2", "16,16", "8,8,4"] {
+            assert_eq!(found(block), "", "{block}");
+        }
+    }
+
+    #[test]
+    fn it_needs_no_architecture_and_no_figures() {
+        let log = record("sm_20", "20 registers");
+        assert_eq!(lint(&log, &["--block", "33"]).len(), 1);
+        let nvlink = "nvlink info    : Function properties for 'k':\n\
+                      nvlink info    : used 20 registers, 0 stack, 0 bytes smem, 344 bytes cmem[0], 0 bytes lmem\n";
+        let found = lint(nvlink, &["--block", "33"]);
+        assert!(found.iter().any(|line| line.contains("[under-filled-warp] `k`")), "{found:?}");
+    }
+
+    #[test]
+    fn every_kernel_is_named_and_no_function() {
+        let two = named("a", "sm_80", "20 registers") + &named("b", "sm_80", "20 registers");
+        assert_eq!(lint(&two, &["--block", "33"]).len(), 2);
+        assert!(lint(&two, &[]).is_empty());
+    }
 }

@@ -79,3 +79,62 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal) -> Option<String> {
         Refusal::Threads { .. } | Refusal::DynamicMaximum { .. } | Refusal::Count { .. } => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::{lint, record};
+
+    fn found(arch: &str, used: &str, args: &[&str]) -> String {
+        lint(&record(arch, used), args).join("\n")
+    }
+
+    #[test]
+    fn warps_are_counted_up_to_a_multiple_of_four() {
+        let message = found("sm_89", "162 registers", &["--block", "416"]);
+        assert_eq!(
+            message,
+            "error[unlaunchable-kernel] `k` cannot be launched with 416 threads per block on sm_89: 13 warps of 5376 \
+             registers, counted as 16 at launch, need 86016 registers, and a block may take 65536"
+        );
+        assert!(!found("sm_89", "162 registers", &["--block", "384"]).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn what_plain_division_lets_pass_is_refused() {
+        for (arch, registers, block) in [
+            ("sm_80", 224, "288"),
+            ("sm_80", 255, "257"),
+            ("sm_90", 169, "384"),
+            ("sm_53", 33, "1024"),
+            ("sm_103", 156, "512"),
+        ] {
+            let message = found(arch, &format!("{registers} registers"), &["--block", block]);
+            assert!(message.contains("error[unlaunchable-kernel]"), "{arch} {registers} {block}: {message}");
+        }
+        assert!(!found("sm_90", "168 registers", &["--block", "384"]).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn sixteen_bytes_too_many_are_said_with_both_sizes() {
+        let args = ["--block", "128", "--dynamic-shared", "232448"];
+        assert_eq!(
+            found("sm_90", "32 registers, 16 bytes smem", &args),
+            "error[unlaunchable-kernel] `k` cannot be launched with 128 threads per block on sm_90: 232464 B of shared \
+             memory, and a block may take 232448 B"
+        );
+        assert!(!found("sm_90", "32 registers", &args).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn without_a_block_size_it_takes_that_none_fits() {
+        assert_eq!(found("sm_89", "20 registers, 1024 bytes smem", &[]), "");
+        let message = found("sm_89", "20 registers, 1024 bytes smem", &["--dynamic-shared", "99K"]);
+        assert!(message.contains("cannot be launched with any block size on sm_89"), "{message}");
+        assert!(!found("sm_90", "255 registers", &[]).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn no_other_rule_on_occupancy_speaks_of_it() {
+        assert_eq!(found("sm_90", "169 registers", &["--block", "384"]).lines().count(), 1);
+    }
+}

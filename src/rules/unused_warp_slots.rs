@@ -83,3 +83,46 @@ fn help(judged: &Judged, target: &Target) -> String {
         share(&first.occupancy)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::{lint, record};
+
+    fn found(arch: &str, used: &str, args: &[&str]) -> String {
+        lint(&record(arch, used), args).join("\n")
+    }
+
+    #[test]
+    fn one_block_of_1024_threads_leaves_a_third_of_1536() {
+        assert_eq!(
+            found("sm_86", "16 registers", &["--block", "1024"]),
+            "note[unused-warp-slots] `k` leaves 16 of 48 warp slots empty on sm_86 (33 %): 1 block of 1024 threads (32 \
+             warps) is all that an SM has warps for"
+        );
+        assert!(found("sm_80", "16 registers", &["--block", "640"]).contains("leaves 4 of 64 warp slots empty"));
+    }
+
+    #[test]
+    fn sizes_that_divide_the_sm_and_a_single_slot_are_silent() {
+        assert_eq!(found("sm_86", "11 registers", &["--block", "512"]), "");
+        assert_eq!(found("sm_80", "16 registers", &["--block", "1024"]), "");
+        assert_eq!(found("sm_80", "16 registers", &["--block", "224"]), "");
+    }
+
+    #[test]
+    fn a_limit_that_ties_is_named_and_its_own_rule_is_silent() {
+        let message = found("sm_86", "40 registers", &["--block", "1024"]);
+        assert!(message.ends_with("all that an SM has warps for, and registers allow no more either"), "{message}");
+        assert_eq!(message.lines().count(), 1);
+    }
+
+    #[test]
+    fn a_tighter_limit_speaks_instead() {
+        assert!(!found("sm_80", "64 registers", &["--block", "640"]).contains("unused-warp-slots"));
+    }
+
+    #[test]
+    fn without_a_block_size_there_is_none_to_blame() {
+        assert_eq!(found("sm_86", "16 registers", &[]), "");
+    }
+}

@@ -49,3 +49,46 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         .fact("gpu_arch", own)
         .fact("archs", archs.join(" "))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::{lint, named, record};
+
+    fn found(arch: &str, args: &[&str]) -> Vec<String> {
+        lint(&record(arch, "20 registers"), args)
+    }
+
+    #[test]
+    fn a_gpu_of_another_generation_is_named_once() {
+        let two = named("a", "sm_80", "20 registers") + &named("b", "sm_86", "20 registers");
+        assert_eq!(
+            lint(&two, &["--gpu", "h100-sxm5"]),
+            ["warning[wrong-target] none of the code in the log runs on h100-sxm5 (sm_90): it is for sm_80 and sm_86"]
+        );
+        assert_eq!(found("sm_80", &["--gpu", "sm_75", "--gpu", "sm_90"]).len(), 2);
+    }
+
+    #[test]
+    fn code_for_a_later_minor_version_does_not_run() {
+        assert_eq!(found("sm_86", &["--gpu", "sm_80"]).len(), 1);
+        assert_eq!(found("sm_100a", &["--gpu", "sm_103"]).len(), 1);
+    }
+
+    #[test]
+    fn code_that_runs_is_silent_with_its_suffix_too() {
+        assert!(found("sm_90a", &["--gpu", "sm_90"]).is_empty());
+        assert!(found("sm_100f", &["--gpu", "sm_103"]).is_empty());
+        assert!(found("sm_80", &["--gpu", "sm_86"]).is_empty());
+        assert!(found("sm_80", &[]).is_empty());
+    }
+
+    #[test]
+    fn one_kernel_that_runs_is_enough_and_an_unknown_architecture_may_be_it() {
+        let two = named("a", "sm_80", "20 registers") + &named("b", "sm_90", "20 registers");
+        assert!(lint(&two, &["--gpu", "sm_90"]).is_empty());
+        let unknown = "nvlink info    : Function properties for 'k':\n\
+                       nvlink info    : used 20 registers, 0 stack, 0 bytes smem, 344 bytes cmem[0], 0 bytes lmem\n";
+        let found = lint(unknown, &["--gpu", "sm_90"]);
+        assert!(found.iter().all(|line| !line.contains("wrong-target")), "{found:?}");
+    }
+}

@@ -30,7 +30,8 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{lint, record};
+    use crate::rules::records::record;
+    use crate::rules::testing::lint;
 
     #[test]
     fn six_barriers_leave_room_for_ten_small_blocks() {

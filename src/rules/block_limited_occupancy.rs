@@ -20,7 +20,8 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{lint, record};
+    use crate::rules::records::record;
+    use crate::rules::testing::lint;
 
     #[test]
     fn blocks_of_one_warp_fill_half_of_an_sm_for_24_blocks() {

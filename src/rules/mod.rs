@@ -4,6 +4,10 @@ mod advice;
 mod limits;
 mod page;
 #[cfg(test)]
+mod records;
+#[cfg(test)]
+mod template;
+#[cfg(test)]
 mod testing;
 
 mod barrier_limited_occupancy;
@@ -221,5 +225,34 @@ impl<'a> Context<'a> {
     pub fn said(&self, message: &Message) -> String {
         let text = String::from_utf8_lossy(self.report.texts.get(message.text));
         symbol::printable(&text).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `cargo run --example new-rule` copies: it has to be a rule for the copy to be one.
+    static TEMPLATE: Rule = rule!("_template", template);
+
+    #[test]
+    fn the_template_page_and_the_template_module_are_a_rule() {
+        let mut report = Report::default();
+        let log =
+            "ptxas info    : Compiling entry function 'k' for 'sm_90'\nptxas info    : Used 8 registers, 2 textures\n";
+        let (mut source, mut nowhere) = (log.as_bytes(), std::io::sink());
+        crate::parse::read_log(
+            &mut source,
+            "x.log",
+            &mut report,
+            &mut crate::parse::Echo::new(crate::parse::EchoMode::None, &mut nowhere),
+        )
+        .expect("a log in memory");
+        let context = Context { report: &report, numbers: &Numbers::default() };
+        let armed = TEMPLATE.arm(TEMPLATE.page().defaults()).expect("the options of the page");
+        let mut hits = Vec::new();
+        armed.check(&context, &mut hits);
+        let messages: Vec<String> = hits.iter().map(|hit| armed.tell(&context, hit).message).collect();
+        assert_eq!(messages, ["`k` binds 2 textures on sm_90"]);
     }
 }

@@ -77,7 +77,8 @@ pub(super) fn tell(context: &Context<'_>, options: &Options, hit: &Hit) -> Findi
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{lint, record};
+    use crate::rules::records::record;
+    use crate::rules::testing::lint;
 
     /// The findings of this rule alone.
     fn cliffs(arch: &str, used: &str, args: &[&str]) -> Vec<String> {

@@ -20,7 +20,8 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{lint, record};
+    use crate::rules::records::record;
+    use crate::rules::testing::lint;
 
     #[test]
     fn five_blocks_of_84_registers_are_a_warning_with_their_numbers() {

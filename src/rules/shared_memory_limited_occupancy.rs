@@ -20,7 +20,8 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{lint, record};
+    use crate::rules::records::record;
+    use crate::rules::testing::lint;
 
     #[test]
     fn what_the_system_reserves_of_each_block_counts() {

@@ -75,7 +75,8 @@ fn help(block: BlockSize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{lint, named, record};
+    use crate::rules::records::{named, record};
+    use crate::rules::testing::lint;
 
     fn found(block: &str) -> String {
         let found = lint(&record("sm_80", "20 registers"), &["--block", block, "--allow", "occupancy"]);

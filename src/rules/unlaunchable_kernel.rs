@@ -82,7 +82,8 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{lint, record};
+    use crate::rules::records::record;
+    use crate::rules::testing::lint;
 
     fn found(arch: &str, used: &str, args: &[&str]) -> String {
         lint(&record(arch, used), args).join("\n")

@@ -86,7 +86,8 @@ fn help(judged: &Judged, target: &Target) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{lint, record};
+    use crate::rules::records::record;
+    use crate::rules::testing::lint;
 
     fn found(arch: &str, used: &str, args: &[&str]) -> String {
         lint(&record(arch, used), args).join("\n")

@@ -52,7 +52,8 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{lint, named, record};
+    use crate::rules::records::{named, record};
+    use crate::rules::testing::lint;
 
     fn found(arch: &str, args: &[&str]) -> Vec<String> {
         lint(&record(arch, "20 registers"), args)

@@ -83,6 +83,8 @@ pub enum Subject {
     Message(u32),
     /// An index of [`crate::model::Report::inputs`].
     Input(u32),
+    /// An index of [`crate::analyse::Numbers::gpus`].
+    Gpu(u32),
     /// All that was read.
     Run,
 }
@@ -129,6 +131,12 @@ impl Hit {
 
     fn on(subject: Subject, weight: u32, cause: Cause) -> Hit {
         Hit { subject, judged: None, cap: Level::Deny, weight, cause, because: None }
+    }
+
+    /// A hit on the GPU with index `at`, on its own.
+    #[must_use]
+    pub fn gpu(at: usize) -> Hit {
+        Hit { subject: Subject::Gpu(narrow(at)), cause: Cause::Single, ..Hit::kernel(at, 0) }
     }
 
     /// The same, at most a note, a warning, …

@@ -174,7 +174,7 @@ fn place_of(report: &Report, hit: &Hit) -> Place {
         Subject::Kernel(at) => report.kernels.get(at as usize).and_then(|kernel| kernel.evidence.first()),
         Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
         Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
-        Subject::Run => None,
+        Subject::Gpu(_) | Subject::Run => None,
     };
     place.unwrap_or_default()
 }
@@ -223,7 +223,7 @@ fn name_of(report: &Report, hit: &Hit) -> Option<NameId> {
     match hit.subject {
         Subject::Kernel(at) => report.kernels.get(at as usize)?.name,
         Subject::Message(at) => report.messages.get(at as usize)?.kernel,
-        Subject::Input(_) | Subject::Run => None,
+        Subject::Input(_) | Subject::Gpu(_) | Subject::Run => None,
     }
 }
 
@@ -263,8 +263,8 @@ impl Verdict<'_> {
             finding.arch = finding.arch.or(message.arch);
             finding.count = message.count;
         }
-        if let Some(judged) = self.context.judged_of(&one.hit) {
-            finding.gpu = Some(self.context.numbers.gpu(judged).name.clone());
+        if let Some(gpu) = self.context.gpu_of(&one.hit) {
+            finding.gpu = Some(gpu.name.clone());
         }
         finding
     }

@@ -1,28 +1,43 @@
 //! The rules: one file each, one row each. A rule states facts; how loud they are is settled later.
 
+mod advice;
+mod limits;
 mod page;
+#[cfg(test)]
+mod records;
+#[cfg(test)]
+mod template;
 #[cfg(test)]
 mod testing;
 mod text;
 
+mod barrier_limited_occupancy;
+mod block_limited_occupancy;
 mod build_failed;
 mod compiler_warning;
 mod launch_bounds_ignored;
 mod local_memory;
 mod no_resource_report;
 mod register_cap_overridden;
+mod register_cliff;
+mod register_limited_occupancy;
 mod register_spill;
 mod setmaxnreg_ignored;
+mod shared_memory_limited_occupancy;
 mod unbounded_stack;
+mod under_filled_warp;
+mod unlaunchable_kernel;
 mod unread_line;
+mod unused_warp_slots;
 mod wgmma_serialized;
 mod wgmma_wait_injected;
+mod wrong_target;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::analyse::{Judged, Numbers};
 use crate::finding::{Finding, Hit, Label, Subject};
-use crate::gpu::Target;
+use crate::gpu::{Gpu, Target};
 use crate::model::{Arch, Kernel, Kind, Message, NameId, Quote, Report, symbol};
 
 pub use page::{Group, Page, PageError, Setting};
@@ -76,18 +91,27 @@ macro_rules! rule {
 
 /// Every rule, in alphabetical order.
 pub static RULES: &[Rule] = &[
+    rule!("barrier-limited-occupancy", barrier_limited_occupancy),
+    rule!("block-limited-occupancy", block_limited_occupancy),
     rule!("build-failed", build_failed),
     rule!("compiler-warning", compiler_warning),
     rule!("launch-bounds-ignored", launch_bounds_ignored),
     rule!("local-memory", local_memory),
     rule!("no-resource-report", no_resource_report),
     rule!("register-cap-overridden", register_cap_overridden),
+    rule!("register-cliff", register_cliff),
+    rule!("register-limited-occupancy", register_limited_occupancy),
     rule!("register-spill", register_spill),
     rule!("setmaxnreg-ignored", setmaxnreg_ignored),
+    rule!("shared-memory-limited-occupancy", shared_memory_limited_occupancy),
     rule!("unbounded-stack", unbounded_stack),
+    rule!("under-filled-warp", under_filled_warp),
+    rule!("unlaunchable-kernel", unlaunchable_kernel),
     rule!("unread-line", unread_line),
+    rule!("unused-warp-slots", unused_warp_slots),
     rule!("wgmma-serialized", wgmma_serialized),
     rule!("wgmma-wait-injected", wgmma_wait_injected),
+    rule!("wrong-target", wrong_target),
 ];
 
 impl Rule {
@@ -199,6 +223,15 @@ impl<'a> Context<'a> {
         hit.judged.and_then(|id| self.numbers.judged.get(id as usize))
     }
 
+    /// The GPU that a hit is about, or that its occupancy is for.
+    #[must_use]
+    pub fn gpu_of(&self, hit: &Hit) -> Option<&'a Gpu> {
+        match hit.subject {
+            Subject::Gpu(at) => self.numbers.gpus.get(at as usize),
+            _ => self.judged_of(hit).map(|judged| self.numbers.gpu(judged)),
+        }
+    }
+
     /// A name as a message shows it, in back quotes; `a kernel without a name` where the log lost it.
     #[must_use]
     pub fn called(&self, name: Option<NameId>) -> String {
@@ -269,5 +302,34 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn said(&self, message: &Message) -> String {
         text::worded(self.raw(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `cargo run --example new-rule` copies: it has to be a rule for the copy to be one.
+    static TEMPLATE: Rule = rule!("_template", template);
+
+    #[test]
+    fn the_template_page_and_the_template_module_are_a_rule() {
+        let mut report = Report::default();
+        let log =
+            "ptxas info    : Compiling entry function 'k' for 'sm_90'\nptxas info    : Used 8 registers, 2 textures\n";
+        let (mut source, mut nowhere) = (log.as_bytes(), std::io::sink());
+        crate::parse::read_log(
+            &mut source,
+            "x.log",
+            &mut report,
+            &mut crate::parse::Echo::new(crate::parse::EchoMode::None, &mut nowhere),
+        )
+        .expect("a log in memory");
+        let context = Context { report: &report, numbers: &Numbers::default() };
+        let armed = TEMPLATE.arm(TEMPLATE.page().defaults()).expect("the options of the page");
+        let mut hits = Vec::new();
+        armed.check(&context, &mut hits);
+        let messages: Vec<String> = hits.iter().map(|hit| armed.tell(&context, hit).message).collect();
+        assert_eq!(messages, ["`k` binds 2 textures on sm_90"]);
     }
 }

@@ -437,8 +437,14 @@ impl<'r> LineReader<'r> {
         match what {
             PartialText::Record(what) => self.continue_record(what, &joined, place),
             PartialText::Message(severity) => {
-                self.partial = None;
-                self.keep_joined_message(severity, &joined, place);
+                let goes_on = message::read(severity, &joined).is_some_and(|reading| reading.unfinished);
+                match &mut self.partial {
+                    Some(partial) if goes_on => partial.text = joined,
+                    partial => {
+                        *partial = None;
+                        self.keep_joined_message(severity, &joined, place);
+                    }
+                }
                 Some(Understood::Report)
             }
         }

@@ -1,6 +1,6 @@
 //! Makes one kernel of what several tools say of it: the figures of the linker, which are final, and warnings by name.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use crate::model::{Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Report};
 

@@ -1,6 +1,6 @@
 //! `build-failed`: the compiler stopped. A pipe hides its status, so the log must tell.
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 use serde::Deserialize;
 

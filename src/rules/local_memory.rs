@@ -1,6 +1,6 @@
 //! `local-memory`: a stack frame, or other local memory, that is not there for spills.
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 use serde::Deserialize;
 

@@ -33,7 +33,7 @@ mod wgmma_serialized;
 mod wgmma_wait_injected;
 mod wrong_target;
 
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 use crate::analyse::{Judged, Numbers};
 use crate::finding::{Finding, Hit, Label, Subject};

@@ -1,6 +1,6 @@
 //! `register-spill`: values that ptxas parked in local memory for want of registers.
 
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! `unbounded-stack`: a kernel for which nobody knows how much stack a thread needs.
 
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 use serde::Deserialize;
 

@@ -78,6 +78,10 @@ fn merge(kernel: &mut Kernel, linked: &Linked) {
     kernel.unbounded_stack |= linked.kernel.unbounded_stack;
     kernel.ambiguous |= linked.kernel.ambiguous;
     kernel.evidence.usage = linked.kernel.evidence.usage.or(kernel.evidence.usage);
+    kernel.linked = true;
+    if last.registers.is_some() && last.registers != resources.registers {
+        kernel.registers_before_link = resources.registers;
+    }
     resources.registers = last.registers.or(resources.registers);
     resources.barriers = last.barriers.or(resources.barriers);
     resources.static_shared = own_shared(last.static_shared, arch).or(resources.static_shared);

@@ -474,6 +474,8 @@ impl<'r> Assembler<'r> {
                 resources,
                 ambiguous: open.ambiguous,
                 unbounded_stack: false,
+                linked: false,
+                registers_before_link: None,
                 records: 0,
                 evidence: Evidence { name: Some(open.place), frame: frame_quote, usage: usage.map(|(quote, _)| quote) },
             }
@@ -517,6 +519,8 @@ impl<'r> Assembler<'r> {
                 resources,
                 ambiguous: false,
                 unbounded_stack: false,
+                linked: false,
+                registers_before_link: None,
                 records: 0,
                 evidence: Evidence { name: Some(function.place), frame: Some(function.frame.0), usage: None },
             }
@@ -576,6 +580,8 @@ impl<'r> Assembler<'r> {
             resources,
             ambiguous: candidates > 1,
             unbounded_stack: false,
+            linked: true,
+            registers_before_link: None,
             records: 0,
             evidence: Evidence { name: Some(named_at), frame: None, usage: Some(quote) },
         };
@@ -622,6 +628,8 @@ impl<'r> Assembler<'r> {
             resources: listed.resources,
             ambiguous: false,
             unbounded_stack: listed.unbounded_stack,
+            linked: true,
+            registers_before_link: None,
             records: 0,
             evidence: Evidence { name: function.map(|(_, place)| place), frame: None, usage: Some(quote) },
         };

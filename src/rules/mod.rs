@@ -15,9 +15,11 @@ mod barrier_limited_occupancy;
 mod block_limited_occupancy;
 mod build_failed;
 mod compiler_warning;
+mod debug_build;
 mod launch_bounds_ignored;
 mod local_memory;
 mod no_resource_report;
+mod not_final_registers;
 mod register_cap_overridden;
 mod register_cliff;
 mod register_limited_occupancy;
@@ -95,9 +97,11 @@ pub static RULES: &[Rule] = &[
     rule!("block-limited-occupancy", block_limited_occupancy),
     rule!("build-failed", build_failed),
     rule!("compiler-warning", compiler_warning),
+    rule!("debug-build", debug_build),
     rule!("launch-bounds-ignored", launch_bounds_ignored),
     rule!("local-memory", local_memory),
     rule!("no-resource-report", no_resource_report),
+    rule!("not-final-registers", not_final_registers),
     rule!("register-cap-overridden", register_cap_overridden),
     rule!("register-cliff", register_cliff),
     rule!("register-limited-occupancy", register_limited_occupancy),

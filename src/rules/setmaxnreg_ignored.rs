@@ -74,7 +74,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{helps, lint, told};
+    use super::super::testing::{helps, told};
 
     const RULE: &str = "setmaxnreg-ignored";
 
@@ -113,7 +113,7 @@ mod tests {
             ),
         ] {
             let log = format!("ptxas info    : {text}\n");
-            assert_eq!(lint(&log, &[]), [format!("warning[setmaxnreg-ignored] `setmaxnreg` is ignored: {why}")]);
+            assert_eq!(told(RULE, &log), [format!("warning: `setmaxnreg` is ignored: {why}")]);
             assert!(helps(RULE, &log)[0].contains(cure), "{text}");
         }
     }

@@ -1,6 +1,6 @@
 //! Facts to numbers: the occupancy of every kernel on every GPU that was asked for.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use crate::gpu::{Gpu, Launch, Occupancy, occupancy, suggest_block_size};
 use crate::model::{Arch, BlockSize, Bytes, Kernel, Kind, Report};

@@ -101,7 +101,7 @@ pub struct InputArgs {
     /// Build logs; `-` is standard input, and the default in a pipe
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Target: a product (a100, rtx4090), sm_90, 9.0, or a file with device figures; repeatable; default: each kernel's own
+    /// Target: a product (a100, rtx4090), sm_90, 9.0, or a file of device figures; repeatable [default: each kernel's own]
     #[arg(long, value_name = "NAME")]
     pub gpu: Vec<String>,
     /// Block size of kernels for which nothing better tells it
@@ -128,8 +128,8 @@ pub struct InputArgs {
     /// Read no configuration file
     #[arg(long)]
     pub isolated: bool,
-    /// What becomes of piped lines that are no resource report: to stderr (auto), every line (all), or dropped (none)
-    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
+    /// Piped lines that go on to stderr: those that are no resource report (auto), all, none
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH", hide_possible_values = true)]
     pub passthrough: Passthrough,
 }
 
@@ -137,8 +137,8 @@ pub struct InputArgs {
 #[derive(Args, Debug, Clone, Copy)]
 #[command(next_help_heading = "Output")]
 pub struct LookArgs {
-    /// Colours: on a terminal (auto), always, never; NO_COLOR and CLICOLOR_FORCE are obeyed
-    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    /// Colours: auto (on a terminal), always, never; NO_COLOR and CLICOLOR_FORCE are obeyed
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN", hide_possible_values = true)]
     pub color: ColorChoice,
     /// Say nothing when there is nothing to report
     #[arg(short, long)]
@@ -175,8 +175,15 @@ pub struct LintArgs {
     /// Levels of rules.
     #[command(flatten)]
     pub levels: LevelArgs,
-    /// Lowest level that makes the exit status 1
-    #[arg(long, value_enum, default_value_t, value_name = "LEVEL", help_heading = "Rules")]
+    /// Lowest level that makes the exit status 1: deny, warn, note, never
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "LEVEL",
+        help_heading = "Rules",
+        hide_possible_values = true
+    )]
     pub fail_on: FailOn,
     /// Report only what is new or worse
     #[arg(long, value_name = "FILE", hide = true)]

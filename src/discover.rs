@@ -115,7 +115,8 @@ fn is_binary(start: &[u8]) -> bool {
 }
 
 fn holds(folder: &Path) -> String {
-    let files = WalkDir::new(folder).follow_links(false).into_iter().take(MAX_FILES).filter_map(Result::ok);
+    let files =
+        WalkDir::new(folder).follow_links(false).sort_by_file_name().into_iter().take(MAX_FILES).filter_map(Result::ok);
     let (mut sources, mut logs) = (0_usize, Vec::new());
     for entry in files.filter(|entry| entry.file_type().is_file()) {
         sources += usize::from(source_kind(entry.path()).is_some());

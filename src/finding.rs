@@ -70,6 +70,8 @@ pub struct Hit {
     pub weight: u32,
     /// Which hits of a rule are one cause.
     pub cause: Cause,
+    /// What else of the report explains it, for the words.
+    pub because: Option<Subject>,
 }
 
 /// What a hit is about.
@@ -81,6 +83,8 @@ pub enum Subject {
     Message(u32),
     /// An index of [`crate::model::Report::inputs`].
     Input(u32),
+    /// An index of [`crate::analyse::Numbers::gpus`].
+    Gpu(u32),
     /// All that was read.
     Run,
 }
@@ -90,6 +94,10 @@ pub enum Subject {
 pub enum Cause {
     /// Those of one kernel: all instantiations of a template, on all architectures.
     Kernel,
+    /// Those of one kernel that have the same reason; the number tells the reasons of a rule apart.
+    KernelFor(u32),
+    /// Those of the rule that have the same reason.
+    Reason(u32),
     /// Each is its own.
     Single,
     /// All of the rule are one.
@@ -100,13 +108,35 @@ impl Hit {
     /// A hit on the kernel with index `at`, grouped with its other instantiations.
     #[must_use]
     pub fn kernel(at: usize, weight: u32) -> Hit {
-        Hit { subject: Subject::Kernel(narrow(at)), judged: None, cap: Level::Deny, weight, cause: Cause::Kernel }
+        Hit::on(Subject::Kernel(narrow(at)), weight, Cause::Kernel)
     }
 
     /// A hit on the message with index `at`, grouped by the kernel that it names.
     #[must_use]
     pub fn message(at: usize, weight: u32) -> Hit {
-        Hit { subject: Subject::Message(narrow(at)), ..Hit::kernel(at, weight) }
+        Hit::on(Subject::Message(narrow(at)), weight, Cause::Kernel)
+    }
+
+    /// A hit on the input with index `at`.
+    #[must_use]
+    pub fn input(at: usize, weight: u32) -> Hit {
+        Hit::on(Subject::Input(narrow(at)), weight, Cause::Single)
+    }
+
+    /// A hit on all that was read.
+    #[must_use]
+    pub fn run(weight: u32) -> Hit {
+        Hit::on(Subject::Run, weight, Cause::Single)
+    }
+
+    fn on(subject: Subject, weight: u32, cause: Cause) -> Hit {
+        Hit { subject, judged: None, cap: Level::Deny, weight, cause, because: None }
+    }
+
+    /// A hit on the GPU with index `at`, on its own.
+    #[must_use]
+    pub fn gpu(at: usize) -> Hit {
+        Hit { subject: Subject::Gpu(narrow(at)), cause: Cause::Single, ..Hit::kernel(at, 0) }
     }
 
     /// The same, at most a note, a warning, …
@@ -119,6 +149,24 @@ impl Hit {
     #[must_use]
     pub fn caused_by(self, cause: Cause) -> Hit {
         Hit { cause, ..self }
+    }
+
+    /// The same, grouped with hits of the same kernel and the same reason of the rule.
+    #[must_use]
+    pub fn for_reason(self, reason: usize) -> Hit {
+        Hit { cause: Cause::KernelFor(narrow(reason)), ..self }
+    }
+
+    /// The same, explained by the kernel with index `at`, if any.
+    #[must_use]
+    pub fn because_of_kernel(self, at: Option<usize>) -> Hit {
+        Hit { because: at.map(|at| Subject::Kernel(narrow(at))), ..self }
+    }
+
+    /// The same, explained by the message with index `at`, if any.
+    #[must_use]
+    pub fn because_of_message(self, at: Option<usize>) -> Hit {
+        Hit { because: at.map(|at| Subject::Message(narrow(at))), ..self }
     }
 
     /// The same, about one of the subject's occupancies.

@@ -1,6 +1,6 @@
 //! Makes one kernel of what several tools say of it: the figures of the linker, which are final, and warnings by name.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use crate::model::{Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Report};
 
@@ -78,6 +78,10 @@ fn merge(kernel: &mut Kernel, linked: &Linked) {
     kernel.unbounded_stack |= linked.kernel.unbounded_stack;
     kernel.ambiguous |= linked.kernel.ambiguous;
     kernel.evidence.usage = linked.kernel.evidence.usage.or(kernel.evidence.usage);
+    kernel.linked = true;
+    if last.registers.is_some() && last.registers != resources.registers {
+        kernel.registers_before_link = resources.registers;
+    }
     resources.registers = last.registers.or(resources.registers);
     resources.barriers = last.barriers.or(resources.barriers);
     resources.static_shared = own_shared(last.static_shared, arch).or(resources.static_shared);

@@ -73,8 +73,8 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     result
 }
 
-/// Columns of the terminal, where it says so.
+/// Columns of the terminal at standard output, where there is one.
 #[must_use]
 pub fn terminal_width() -> Option<usize> {
-    std::env::var("COLUMNS").ok()?.parse().ok()
+    terminal_size::terminal_size().map(|(terminal_size::Width(columns), _)| usize::from(columns))
 }

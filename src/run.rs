@@ -46,6 +46,8 @@ pub struct Streams<'s> {
 pub struct Terminal {
     /// Columns.
     pub width: usize,
+    /// Whether it shows characters beyond ASCII.
+    pub unicode: bool,
 }
 
 /// A request for what a later version brings.
@@ -111,10 +113,14 @@ fn style(look: LookArgs, terminal: Option<Terminal>) -> Style {
         ColorChoice::Auto if std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
         ColorChoice::Auto => terminal.is_some() && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
     };
-    let unicode = (terminal.is_some() || look.color == ColorChoice::Always) && speaks_unicode();
-    Style { unicode, color, width: terminal.map_or(100, |terminal| terminal.width.clamp(60, 120)) }
+    let unicode = terminal.map_or(look.color == ColorChoice::Always, |terminal| terminal.unicode);
+    Style { unicode, color, width: terminal.map_or(WIDTH, |terminal| terminal.width.clamp(60, 120)) }
 }
 
+/// Columns of a report that goes to no terminal.
+const WIDTH: usize = 100;
+
+/// Whether the environment says that text is UTF-8.
 fn speaks_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
     let named = |value: OsString| {
@@ -337,7 +343,9 @@ warplint lints what the CUDA compiler says about your kernels.
 /// The streams of this process, for `main`.
 pub fn with_process_streams(run: impl FnOnce(&mut Streams<'_>) -> Outcome) -> Outcome {
     let stdout = io::stdout();
-    let terminal = stdout.is_terminal().then(|| Terminal { width: output::terminal_width().unwrap_or(100) });
+    let terminal = stdout
+        .is_terminal()
+        .then(|| Terminal { width: output::terminal_width().unwrap_or(WIDTH), unicode: speaks_unicode() });
     let mut stdin = io::stdin().lock();
     let mut stdout = BufWriter::with_capacity(64 * 1024, stdout.lock());
     let stdin_is_terminal = io::stdin().is_terminal();

@@ -174,15 +174,15 @@ fn place_of(report: &Report, hit: &Hit) -> Place {
         Subject::Kernel(at) => report.kernels.get(at as usize).and_then(|kernel| kernel.evidence.first()),
         Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
         Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
-        Subject::Run => None,
+        Subject::Gpu(_) | Subject::Run => None,
     };
     place.unwrap_or_default()
 }
 
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
-    Base(u16, NameId),
-    Rule(u16),
+    Base(u16, Option<u32>, NameId),
+    Rule(u16, Option<u32>),
 }
 
 fn group(settled: &[Settled], report: &Report) -> Vec<CauseGroup> {
@@ -190,9 +190,13 @@ fn group(settled: &[Settled], report: &Report) -> Vec<CauseGroup> {
     let mut by_key: HashMap<Key, usize> = HashMap::new();
     let mut bases = Bases::default();
     for (at, one) in settled.iter().enumerate() {
+        let mut of_kernel =
+            |reason| name_of(report, &one.hit).map(|name| Key::Base(one.rule, reason, bases.of(&report.names, name)));
         let key = match one.hit.cause {
-            Cause::Kernel => name_of(report, &one.hit).map(|name| Key::Base(one.rule, bases.of(&report.names, name))),
-            Cause::Rule => Some(Key::Rule(one.rule)),
+            Cause::Kernel => of_kernel(None),
+            Cause::KernelFor(reason) => of_kernel(Some(reason)),
+            Cause::Reason(reason) => Some(Key::Rule(one.rule, Some(reason))),
+            Cause::Rule => Some(Key::Rule(one.rule, None)),
             Cause::Single => None,
         };
         let known = key.as_ref().and_then(|key| by_key.get(key).copied());
@@ -219,7 +223,7 @@ fn name_of(report: &Report, hit: &Hit) -> Option<NameId> {
     match hit.subject {
         Subject::Kernel(at) => report.kernels.get(at as usize)?.name,
         Subject::Message(at) => report.messages.get(at as usize)?.kernel,
-        Subject::Input(_) | Subject::Run => None,
+        Subject::Input(_) | Subject::Gpu(_) | Subject::Run => None,
     }
 }
 
@@ -259,8 +263,8 @@ impl Verdict<'_> {
             finding.arch = finding.arch.or(message.arch);
             finding.count = message.count;
         }
-        if let Some(judged) = self.context.judged_of(&one.hit) {
-            finding.gpu = Some(self.context.numbers.gpu(judged).name.clone());
+        if let Some(gpu) = self.context.gpu_of(&one.hit) {
+            finding.gpu = Some(gpu.name.clone());
         }
         finding
     }

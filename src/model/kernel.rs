@@ -21,6 +21,10 @@ pub struct Kernel {
     pub ambiguous: bool,
     /// True where the compiler says that it cannot bound the stack.
     pub unbounded_stack: bool,
+    /// Whether the figures of registers and shared memory are the linker's, and so final.
+    pub linked: bool,
+    /// Registers a thread that ptxas gave, where the linker gave another number.
+    pub registers_before_link: Option<u32>,
     /// How many records said exactly this.
     pub records: u32,
     /// Where the figures stand.

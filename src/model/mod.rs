@@ -43,6 +43,10 @@ pub struct InputFacts {
     pub records: u64,
     /// True when the input shows that CUDA code was compiled.
     pub compiles_cuda: bool,
+    /// True when the input shows that device code was compiled separately, to be linked later.
+    pub separate: bool,
+    /// True when a command in the input compiles device code for debugging.
+    pub debug: bool,
     /// True when the input holds NUL bytes, as no log does.
     pub binary: bool,
 }

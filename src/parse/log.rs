@@ -142,6 +142,9 @@ impl Log<'_, '_, '_> {
         facts.bytes += new.len() as u64;
         if !facts.compiles_cuda && facts.records == 0 {
             facts.compiles_cuda = nvcc::compiles_cuda(new);
+            let options = nvcc::options(new);
+            facts.debug |= options.debug;
+            facts.separate |= options.separate;
         }
     }
 

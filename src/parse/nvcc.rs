@@ -22,6 +22,19 @@ static CUDA: LazyLock<Regex> = LazyLock::new(|| {
         .expect("bug: the pattern is fixed")
 });
 
+/// `-G` as a word of its own: `cmake -G Ninja` is another program's.
+static DEBUG: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\bnvcc\b.*\s(?:-G|--device-debug)(?:\s|$)").expect("bug: the pattern is fixed"));
+
+/// The options that leave the device link to a later command.
+static SEPARATE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\bnvcc\b.*\s(?:--?rdc[= ]true|--relocatable-device-code[= ]true|-dc|--device-c)(?:\s|$)")
+        .expect("bug: the pattern is fixed")
+});
+
+/// Commands that are looked at in one piece of a log; those of a build are much alike.
+const MAX_COMMANDS: usize = 16;
+
 /// An error line of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -42,6 +55,31 @@ pub(crate) fn failure(line: &[u8]) -> Option<Failure> {
 /// Whether `text` shows that CUDA code is compiled.
 pub(crate) fn compiles_cuda(text: &[u8]) -> bool {
     CUDA.is_match(text)
+}
+
+/// What echoed nvcc commands say of the code that they compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Options {
+    /// For debugging, without optimisation.
+    pub(crate) debug: bool,
+    /// To be linked by a later command.
+    pub(crate) separate: bool,
+}
+
+/// Reads the first commands in `text`.
+pub(crate) fn options(text: &[u8]) -> Options {
+    let mut options = Options::default();
+    let mut rest = text;
+    for _ in 0..MAX_COMMANDS {
+        let Some(at) = memchr::memmem::find(rest, b"nvcc") else { break };
+        let start = memchr::memrchr(b'\n', &rest[..at]).map_or(0, |feed| feed + 1);
+        let end = memchr::memchr(b'\n', &rest[at..]).map_or(rest.len(), |feed| at + feed);
+        let command = rest[start..end].trim_ascii_end();
+        options.debug |= DEBUG.is_match(command);
+        options.separate |= SEPARATE.is_match(command);
+        rest = &rest[end..];
+    }
+    options
 }
 
 #[cfg(test)]
@@ -91,6 +129,20 @@ mod tests {
         }
         for text in ["g++ -c x.cpp", "custom.cuts", "rnvcc"] {
             assert!(!compiles_cuda(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn options_are_those_of_nvcc_and_whole_words() {
+        let said = |text: &str| options(text.as_bytes());
+        assert_eq!(said("nvcc -G -c a.cu"), Options { debug: true, separate: false });
+        assert_eq!(
+            said("x\n/usr/bin/nvcc -arch=sm_80 -rdc=true -c a.cu\r\n"),
+            Options { debug: false, separate: true }
+        );
+        assert_eq!(said("nvcc -dc a.cu --device-debug"), Options { debug: true, separate: true });
+        for other in ["cmake -G Ninja\nnvcc -c a.cu", "nvcc -DG -g -lineinfo -dcx -rdc=false a.cu", "gcc -G nvcc.c"] {
+            assert_eq!(said(other), Options::default(), "{other}");
         }
     }
 }

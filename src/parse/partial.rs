@@ -105,7 +105,11 @@ impl LineReader<'_> {
             PartialText::Message(severity) => {
                 let blank = !message::stops_in_a_name(&partial.text);
                 partial.append(line, blank);
-                self.keep_joined_message(severity, &partial.text, partial.place);
+                if message::read(severity, &partial.text).is_some_and(|reading| reading.unfinished) {
+                    self.partial = Some(partial);
+                } else {
+                    self.keep_joined_message(severity, &partial.text, partial.place);
+                }
                 Some(Understood::Report)
             }
         }

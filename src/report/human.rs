@@ -61,6 +61,9 @@ pub(super) fn handler(style: Style) -> GraphicalReportHandler {
     let styles = if style.color { ThemeStyles::ansi() } else { ThemeStyles::none() };
     GraphicalReportHandler::new_themed(GraphicalTheme { characters, styles })
         .with_width(style.width)
+        // Breaking at blanks is all that our English needs, and far cheaper than breaking by Unicode's rules.
+        .with_word_separator(textwrap::WordSeparator::AsciiSpace)
+        .with_word_splitter(textwrap::WordSplitter::NoHyphenation)
         .with_links(false)
         .with_context_lines(1)
 }

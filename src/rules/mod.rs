@@ -1,12 +1,46 @@
 //! The rules: one file each, one row each. A rule states facts; how loud they are is settled later.
 
+mod advice;
+mod limits;
 mod page;
+#[cfg(test)]
+mod records;
+#[cfg(test)]
+mod template;
+#[cfg(test)]
+mod testing;
+mod text;
 
+mod barrier_limited_occupancy;
+mod block_limited_occupancy;
+mod build_failed;
+mod compiler_warning;
+mod debug_build;
+mod launch_bounds_ignored;
+mod local_memory;
+mod no_resource_report;
+mod not_final_registers;
+mod register_cap_overridden;
+mod register_cliff;
+mod register_limited_occupancy;
 mod register_spill;
+mod setmaxnreg_ignored;
+mod shared_memory_limited_occupancy;
+mod unbounded_stack;
+mod under_filled_warp;
+mod unlaunchable_kernel;
+mod unread_line;
+mod unused_warp_slots;
+mod wgmma_serialized;
+mod wgmma_wait_injected;
+mod wrong_target;
+
+use hashbrown::{HashMap, HashSet};
 
 use crate::analyse::{Judged, Numbers};
 use crate::finding::{Finding, Hit, Label, Subject};
-use crate::model::{Kernel, Kind, Message, NameId, Quote, Report, symbol};
+use crate::gpu::{Gpu, Target};
+use crate::model::{Arch, Kernel, Kind, Message, NameId, Quote, Report, symbol};
 
 pub use page::{Group, Page, PageError, Setting};
 
@@ -58,7 +92,31 @@ macro_rules! rule {
 }
 
 /// Every rule, in alphabetical order.
-pub static RULES: &[Rule] = &[rule!("register-spill", register_spill)];
+pub static RULES: &[Rule] = &[
+    rule!("barrier-limited-occupancy", barrier_limited_occupancy),
+    rule!("block-limited-occupancy", block_limited_occupancy),
+    rule!("build-failed", build_failed),
+    rule!("compiler-warning", compiler_warning),
+    rule!("debug-build", debug_build),
+    rule!("launch-bounds-ignored", launch_bounds_ignored),
+    rule!("local-memory", local_memory),
+    rule!("no-resource-report", no_resource_report),
+    rule!("not-final-registers", not_final_registers),
+    rule!("register-cap-overridden", register_cap_overridden),
+    rule!("register-cliff", register_cliff),
+    rule!("register-limited-occupancy", register_limited_occupancy),
+    rule!("register-spill", register_spill),
+    rule!("setmaxnreg-ignored", setmaxnreg_ignored),
+    rule!("shared-memory-limited-occupancy", shared_memory_limited_occupancy),
+    rule!("unbounded-stack", unbounded_stack),
+    rule!("under-filled-warp", under_filled_warp),
+    rule!("unlaunchable-kernel", unlaunchable_kernel),
+    rule!("unread-line", unread_line),
+    rule!("unused-warp-slots", unused_warp_slots),
+    rule!("wgmma-serialized", wgmma_serialized),
+    rule!("wgmma-wait-injected", wgmma_wait_injected),
+    rule!("wrong-target", wrong_target),
+];
 
 impl Rule {
     /// The rule called `id`.
@@ -116,20 +174,49 @@ impl<'a> Context<'a> {
         self.report.messages.iter().enumerate()
     }
 
+    /// For each of these names the one kernel that is called so: none where it was compiled for several architectures.
+    #[must_use]
+    pub fn only_kernels(&self, wanted: &HashSet<NameId>) -> HashMap<NameId, usize> {
+        let mut found: HashMap<NameId, Option<usize>> = HashMap::new();
+        if wanted.is_empty() {
+            return HashMap::new();
+        }
+        for (at, kernel) in self.certain() {
+            let Some(name) = kernel.name.filter(|name| wanted.contains(name)) else { continue };
+            let only = found.entry(name).or_insert(Some(at));
+            if only.is_some_and(|first| self.report.kernels[first].arch != kernel.arch) {
+                *only = None;
+            }
+        }
+        found.into_iter().filter_map(|(name, at)| Some((name, at?))).collect()
+    }
+
     /// The kernel that a hit is about.
     #[must_use]
     pub fn kernel_of(&self, hit: &Hit) -> Option<&'a Kernel> {
-        match hit.subject {
-            Subject::Kernel(at) => self.report.kernels.get(at as usize),
-            _ => None,
-        }
+        self.kernel_at(Some(hit.subject))
     }
 
     /// The message that a hit is about.
     #[must_use]
     pub fn message_of(&self, hit: &Hit) -> Option<&'a Message> {
-        match hit.subject {
-            Subject::Message(at) => self.report.messages.get(at as usize),
+        self.message_at(Some(hit.subject))
+    }
+
+    /// The kernel that `subject` is, if it is one.
+    #[must_use]
+    pub fn kernel_at(&self, subject: Option<Subject>) -> Option<&'a Kernel> {
+        match subject {
+            Some(Subject::Kernel(at)) => self.report.kernels.get(at as usize),
+            _ => None,
+        }
+    }
+
+    /// The message that `subject` is, if it is one.
+    #[must_use]
+    pub fn message_at(&self, subject: Option<Subject>) -> Option<&'a Message> {
+        match subject {
+            Some(Subject::Message(at)) => self.report.messages.get(at as usize),
             _ => None,
         }
     }
@@ -140,6 +227,15 @@ impl<'a> Context<'a> {
         hit.judged.and_then(|id| self.numbers.judged.get(id as usize))
     }
 
+    /// The GPU that a hit is about, or that its occupancy is for.
+    #[must_use]
+    pub fn gpu_of(&self, hit: &Hit) -> Option<&'a Gpu> {
+        match hit.subject {
+            Subject::Gpu(at) => self.numbers.gpus.get(at as usize),
+            _ => self.judged_of(hit).map(|judged| self.numbers.gpu(judged)),
+        }
+    }
+
     /// A name as a message shows it, in back quotes; `a kernel without a name` where the log lost it.
     #[must_use]
     pub fn called(&self, name: Option<NameId>) -> String {
@@ -147,6 +243,18 @@ impl<'a> Context<'a> {
             Some(id) => format!("`{}`", symbol::short(self.report.names.get(id))),
             None => "a kernel whose name is not in the log".to_owned(),
         }
+    }
+
+    /// `device function ` before the name of what cannot be launched.
+    #[must_use]
+    pub fn function(&self, kernel: &Kernel) -> &'static str {
+        if kernel.kind == Kind::Function { "device function " } else { "" }
+    }
+
+    /// The registers that a thread can have at most; `None` where the architecture is unknown.
+    #[must_use]
+    pub fn most_registers(&self, arch: Option<Arch>) -> Option<u32> {
+        Some(Target::of(arch?)?.max_registers_per_thread)
     }
 
     /// ` on sm_90`, or nothing where the architecture is unknown.
@@ -175,17 +283,57 @@ impl<'a> Context<'a> {
         Some(Label { quote, start, end, text: text.into() })
     }
 
-    /// A label over the whole text of a message.
+    /// A label over the whole text of a line.
     #[must_use]
-    pub fn message_label(&self, message: &Message, text: impl Into<String>) -> Label {
-        let quote = Quote { place: message.place, text: message.text };
+    pub fn line_label(&self, quote: Quote, text: impl Into<String>) -> Label {
         Label { quote, start: 0, end: self.text(quote).len(), text: text.into() }
     }
 
-    /// The text of a message, safe to print.
+    /// A label over the whole text of a message.
+    #[must_use]
+    pub fn message_label(&self, message: &Message, text: impl Into<String>) -> Label {
+        self.line_label(Quote { place: message.place, text: message.text }, text)
+    }
+
+    /// The text of a message as printed.
+    #[must_use]
+    pub fn raw(&self, message: &Message) -> &'a [u8] {
+        self.report.texts.get(message.text)
+    }
+
+    /// The text of a message as a finding says it: without code and full stop, with the names that people use, safe to
+    /// print.
     #[must_use]
     pub fn said(&self, message: &Message) -> String {
-        let text = String::from_utf8_lossy(self.report.texts.get(message.text));
-        symbol::printable(&text).into_owned()
+        text::worded(self.raw(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `cargo run --example new-rule` copies: it has to be a rule for the copy to be one.
+    static TEMPLATE: Rule = rule!("_template", template);
+
+    #[test]
+    fn the_template_page_and_the_template_module_are_a_rule() {
+        let mut report = Report::default();
+        let log =
+            "ptxas info    : Compiling entry function 'k' for 'sm_90'\nptxas info    : Used 8 registers, 2 textures\n";
+        let (mut source, mut nowhere) = (log.as_bytes(), std::io::sink());
+        crate::parse::read_log(
+            &mut source,
+            "x.log",
+            &mut report,
+            &mut crate::parse::Echo::new(crate::parse::EchoMode::None, &mut nowhere),
+        )
+        .expect("a log in memory");
+        let context = Context { report: &report, numbers: &Numbers::default() };
+        let armed = TEMPLATE.arm(TEMPLATE.page().defaults()).expect("the options of the page");
+        let mut hits = Vec::new();
+        armed.check(&context, &mut hits);
+        let messages: Vec<String> = hits.iter().map(|hit| armed.tell(&context, hit).message).collect();
+        assert_eq!(messages, ["`k` binds 2 textures on sm_90"]);
     }
 }

@@ -1,10 +1,10 @@
 //! `register-spill`: values that ptxas parked in local memory for want of registers.
 
-use std::collections::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use serde::Deserialize;
 
-use super::Context;
+use super::{Context, text};
 use crate::finding::{Finding, Hit};
 use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId};
 
@@ -17,8 +17,10 @@ pub(super) struct Options {
 }
 
 pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit>) {
+    let caps = Caps::of(context);
     for (at, kernel) in context.certain() {
-        hits.extend(worst(kernel).filter(|bytes| *bytes > options.max_bytes).map(|bytes| Hit::kernel(at, bytes)));
+        let Some(bytes) = worst(kernel).filter(|bytes| *bytes > options.max_bytes) else { continue };
+        hits.push(Hit::kernel(at, bytes).because_of_message(caps.of_kernel(kernel)));
     }
     let warnings = || context.messages().filter(|(_, message)| matches!(message.kind, MessageKind::Spill { .. }));
     if warnings().next().is_none() {
@@ -40,15 +42,51 @@ fn worst(kernel: &Kernel) -> Option<u32> {
     kernel.resources.spill_stores.max(kernel.resources.spill_loads).map(Bytes::get)
 }
 
+/// The messages that say which limit of registers holds.
+#[derive(Default)]
+struct Caps {
+    /// `… for 'k' with 32 of maxrregcount option`
+    named: HashMap<(NameId, u32), usize>,
+    /// `… with entry-specific value 64 …`, which names no kernel: by input and value.
+    nameless: HashMap<(u32, u32), usize>,
+}
+
+impl Caps {
+    fn of(context: &Context<'_>) -> Caps {
+        let mut caps = Caps::default();
+        for (at, message) in context.messages().filter(|(_, message)| message.kind == MessageKind::RegisterCap) {
+            let said = context.raw(message);
+            match (
+                message.kernel,
+                text::number_after(said, "' with "),
+                text::number_after(said, "entry-specific value"),
+            ) {
+                (Some(name), Some(cap), _) => caps.named.entry((name, cap)).or_insert(at),
+                (None, _, Some(cap)) => caps.nameless.entry((message.place.input, cap)).or_insert(at),
+                _ => continue,
+            };
+        }
+        caps
+    }
+
+    /// The message whose limit the kernel reaches exactly: only then is the limit what it ran into.
+    fn of_kernel(&self, kernel: &Kernel) -> Option<usize> {
+        let registers = kernel.resources.registers?;
+        let named = || self.named.get(&(kernel.name?, registers));
+        let nameless = || self.nameless.get(&(kernel.evidence.first()?.input, registers));
+        named().or_else(nameless).copied()
+    }
+}
+
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     match (context.kernel_of(hit), context.message_of(hit)) {
-        (Some(kernel), _) => of_kernel(context, kernel),
+        (Some(kernel), _) => of_kernel(context, kernel, context.message_at(hit.because)),
         (_, Some(message)) => of_message(context, message),
         _ => Finding::new("registers are spilled"),
     }
 }
 
-fn of_kernel(context: &Context<'_>, kernel: &Kernel) -> Finding {
+fn of_kernel(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> Finding {
     let stores = kernel.resources.spill_stores.unwrap_or_default();
     let loads = kernel.resources.spill_loads.unwrap_or_default();
     let label = context.label(kernel.evidence.frame, "", "bytes spill loads", "in local memory, which is off the chip");
@@ -59,26 +97,147 @@ fn of_kernel(context: &Context<'_>, kernel: &Kernel) -> Finding {
         }
         label
     });
-    spill(context, kernel.name, stores, loads, &context.on(kernel), kernel.kind)
+    let called = format!("{}{}", context.function(kernel), context.called(kernel.name));
+    let help = match kernel.kind {
+        Kind::Entry => format!("{}; {FEWER}", room(context, kernel, cap)),
+        Kind::Function => format!(
+            "let the function be inlined (`__forceinline__`, the same translation unit or link-time optimization): then the \
+             registers that it saves around calls, which count as spills here, are not saved; {FEWER}"
+        ),
+    };
+    spill(&called, stores, loads, &context.on(kernel))
+        .help(help)
         .label(label)
         .fact("registers", kernel.resources.registers)
+        .fact("max_registers", context.most_registers(kernel.arch))
 }
 
 fn of_message(context: &Context<'_>, message: &Message) -> Finding {
     let MessageKind::Spill { stores, loads } = message.kind else { return Finding::new("registers are spilled") };
     let label = context.message_label(message, "in local memory, which is off the chip");
-    spill(context, message.kernel, stores, loads, "", Kind::Entry).label(Some(label))
+    spill(&context.called(message.kernel), stores, loads, "").help(format!("{LET_IT}; {FEWER}")).label(Some(label))
 }
 
-fn spill(context: &Context<'_>, name: Option<NameId>, stores: Bytes, loads: Bytes, on: &str, kind: Kind) -> Finding {
-    let called = context.called(name);
-    let function = if kind == Kind::Function { "device function " } else { "" };
-    let message = format!("{function}{called} spills {stores} of stores and {loads} of loads per thread{on}");
-    Finding::new(message)
-        .help(
-            "give the kernel more registers (a larger or no -maxrregcount, a smaller block or minimum of blocks in \
-             __launch_bounds__), or keep fewer values alive at once: split the kernel, shrink its tile, unroll less",
-        )
+fn spill(called: &str, stores: Bytes, loads: Bytes, on: &str) -> Finding {
+    Finding::new(format!("{called} spills {stores} of stores and {loads} of loads per thread{on}"))
         .fact("store_bytes", stores)
         .fact("load_bytes", loads)
+}
+
+const FEWER: &str = "or keep fewer values alive at once: split the kernel, shrink its tile, unroll less";
+
+const LET_IT: &str = "give the kernel more registers (a larger or no -maxrregcount, a smaller block or minimum of blocks \
+                      in __launch_bounds__)";
+
+/// Where more registers could come from, as far as the log tells.
+fn room(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> String {
+    let registers = kernel.resources.registers;
+    let most = context.most_registers(kernel.arch);
+    if let (Some(cap), Some(registers)) = (cap, registers) {
+        return held(context.raw(cap), cap.kernel.is_some(), registers);
+    }
+    match (registers, most) {
+        (Some(registers), Some(most)) if registers >= most => {
+            format!(
+                "it already uses {registers} registers, all that a thread can have: spread the work over more threads"
+            )
+        }
+        (Some(registers), Some(most)) => {
+            format!("it uses {registers} of the {most} registers that a thread can have: {LET_IT}")
+        }
+        _ => LET_IT.to_owned(),
+    }
+}
+
+fn held(said: &[u8], named: bool, registers: u32) -> String {
+    if named {
+        format!(
+            "-maxrregcount holds it to {registers} registers: raise or drop that option, and give only the kernels that \
+             need a limit a __launch_bounds__ or __maxnreg__ of their own"
+        )
+    } else if text::has(said, "of .maxnreg") {
+        format!("a __maxnreg__ of {registers} stands in this build, and it uses {registers} registers: raise it")
+    } else {
+        format!(
+            "a __launch_bounds__ in this build leaves {registers} registers, which is what it uses: a smaller block, or a \
+             smaller minimum of blocks, leaves more"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{helps, lint, told};
+
+    const RULE: &str = "register-spill";
+
+    fn kernel(frame: &str, used: &str) -> String {
+        format!(
+            "ptxas info    : Compiling entry function 'reg_hungry' for 'sm_80'\nptxas info    : Function properties for reg_hungry\n    {frame}\nptxas info    : {used}\n"
+        )
+    }
+
+    fn spilled(used: &str) -> String {
+        kernel("728 bytes stack frame, 1360 bytes spill stores, 1464 bytes spill loads", used)
+    }
+
+    const HELD: &str =
+        "ptxas info    : Overriding maximum register limit 256 for 'reg_hungry' with  32 of maxrregcount option\n";
+
+    #[test]
+    fn spills_are_told_with_their_bytes() {
+        assert_eq!(
+            told(
+                RULE,
+                &spilled("Used 32 registers, used 0 barriers, 728 bytes cumulative stack size, 368 bytes cmem[0]")
+            ),
+            ["warning: `reg_hungry` spills 1360 B of stores and 1464 B of loads per thread on sm_80"]
+        );
+    }
+
+    #[test]
+    fn a_stack_frame_without_spills_is_no_spill() {
+        let log = kernel("400 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", "Used 26 registers");
+        assert!(told(RULE, &log).is_empty());
+        assert!(told(RULE, " Function k:\n  REG:255 STACK:2128 SHARED:0 LOCAL:16 CONSTANT[0]:1064\n").is_empty());
+    }
+
+    #[test]
+    fn the_advice_names_the_limit_that_the_log_names() {
+        let held = helps(RULE, &format!("{HELD}{}", spilled("Used 32 registers")));
+        assert!(held[0].starts_with("-maxrregcount holds it to 32 registers"), "{held:?}");
+        let bound = "ptxas info    : Overriding global maxrregcount 32 with entry-specific value 64 computed using thread count\n";
+        let bound = helps(RULE, &format!("{bound}{}", spilled("Used 64 registers")));
+        assert!(bound[0].starts_with("a __launch_bounds__ in this build leaves 64 registers"), "{bound:?}");
+        let full = helps(RULE, &spilled("Used 255 registers"));
+        assert!(full[0].starts_with("it already uses 255 registers, all that a thread can have"), "{full:?}");
+    }
+
+    #[test]
+    fn the_advice_invents_no_limit() {
+        // The limit is not what the kernel ran into.
+        let other = helps(RULE, &format!("{HELD}{}", spilled("Used 40 registers")));
+        assert!(other[0].starts_with("it uses 40 of the 255 registers"), "{other:?}");
+        let unknown = helps(RULE, &spilled("Used 63 registers").replace("sm_80", "sm_20"));
+        assert!(unknown[0].starts_with("give the kernel more registers"), "{unknown:?}");
+    }
+
+    #[test]
+    fn a_warning_counts_only_where_no_figures_are() {
+        let warning = "ptxas warning : Registers are spilled to local memory in function 'reg_hungry', 1360 bytes spill stores, 1464 bytes spill loads\n";
+        assert_eq!(
+            lint(warning, &[]),
+            ["warning[register-spill] `reg_hungry` spills 1360 B of stores and 1464 B of loads per thread"]
+        );
+        assert_eq!(told(RULE, &format!("{warning}{}", spilled("Used 32 registers"))).len(), 1);
+    }
+
+    #[test]
+    fn a_device_function_is_called_one() {
+        let log = "ptxas info    : Function properties for _ZN5matteC1ERK2v3\n    16 bytes stack frame, 16 bytes spill stores, 16 bytes spill loads\n";
+        assert_eq!(
+            told(RULE, log),
+            ["warning: device function `matte` spills 16 B of stores and 16 B of loads per thread"]
+        );
+    }
 }

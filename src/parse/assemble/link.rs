@@ -50,6 +50,8 @@ impl Assembler<'_> {
             resources,
             ambiguous: candidates > 1,
             unbounded_stack: false,
+            linked: true,
+            registers_before_link: None,
             records: 0,
             evidence: Evidence { name: Some(named_at), frame: None, usage: Some(quote) },
         };
@@ -96,6 +98,8 @@ impl Assembler<'_> {
             resources: listed.resources,
             ambiguous: false,
             unbounded_stack: listed.unbounded_stack,
+            linked: true,
+            registers_before_link: None,
             records: 0,
             evidence: Evidence { name: function.map(|(_, place)| place), frame: None, usage: Some(quote) },
         };

@@ -381,6 +381,8 @@ impl<'r> Assembler<'r> {
                 resources,
                 ambiguous: open.ambiguous,
                 unbounded_stack: false,
+                linked: false,
+                registers_before_link: None,
                 records: 0,
                 evidence: Evidence { name: Some(open.place), frame: frame_quote, usage: read.map(|read| read.quote) },
             }
@@ -422,6 +424,8 @@ impl<'r> Assembler<'r> {
                 resources,
                 ambiguous: function.ambiguous,
                 unbounded_stack: false,
+                linked: false,
+                registers_before_link: None,
                 records: 0,
                 evidence: Evidence { name: Some(function.place), frame: Some(function.frame.0), usage: None },
             }

@@ -1,0 +1,147 @@
+//! `no-resource-report`: an input that tells nothing of any kernel. Silence must not look like success.
+
+use serde::Deserialize;
+
+use super::{Context, text};
+use crate::finding::{Finding, Hit, Level, Subject};
+use crate::model::{InputFacts, MessageKind, symbol};
+
+/// The rule has no options.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {}
+
+/// What an input shows.
+#[derive(Clone, Copy, Default)]
+struct Shown {
+    /// Figures of a kernel, or a message that says why there are none or what is wrong with a kernel.
+    something: bool,
+    /// A line of figures that could not be read.
+    unread: bool,
+    /// A warning of a CUDA tool.
+    warning: bool,
+}
+
+pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    let shown = shown(context);
+    for (at, (input, shown)) in context.report.inputs.iter().zip(shown).enumerate() {
+        // Records without a kernel: files that have none, or a filter that took them out.
+        let only_kernels_lack = input.records > 0 && !shown.unread;
+        if shown.something || only_kernels_lack {
+            continue;
+        }
+        let compiled = input.compiles_cuda || shown.warning;
+        hits.push(Hit::input(at, 1).at_most(if compiled { Level::Deny } else { Level::Note }));
+    }
+}
+
+fn shown(context: &Context<'_>) -> Vec<Shown> {
+    let mut shown = vec![Shown::default(); context.report.inputs.len()];
+    for kernel in &context.report.kernels {
+        let evidence = &kernel.evidence;
+        let quotes = [evidence.frame, evidence.usage].into_iter().flatten().map(|quote| quote.place);
+        for place in evidence.name.into_iter().chain(quotes) {
+            shown[place.input as usize].something = true;
+        }
+    }
+    for (_, message) in context.messages() {
+        let shown = &mut shown[message.place.input as usize];
+        match message.kind {
+            MessageKind::Unread(_) => shown.unread = true,
+            MessageKind::Warning | MessageKind::RegisterCap => shown.warning = true,
+            _ => shown.something = true,
+        }
+    }
+    shown
+}
+
+pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
+    let Subject::Input(at) = hit.subject else { return Finding::new("an input holds no figures") };
+    let Some(input) = context.report.inputs.get(at as usize) else { return Finding::new("an input holds no figures") };
+    let called = format!("`{}`", symbol::printable(&input.name));
+    let (message, help) = words(context, input, at, &called, hit.cap > Level::Note);
+    Finding::new(message).help(help).fact("bytes", input.bytes)
+}
+
+fn words(context: &Context<'_>, input: &InputFacts, at: u32, called: &str, compiled: bool) -> (String, &'static str) {
+    if input.bytes == 0 {
+        let help = "compilers write to stderr: put `2>&1` before the pipe or after the redirection, as in `nvcc -Xptxas -v … \
+                    2>&1 | warplint`";
+        return (format!("{called} is empty"), help);
+    }
+    if input.binary {
+        let help = "give the text of the build, or `cuobjdump -res-usage FILE | warplint` for what is built; PowerShell's `>` \
+                    writes UTF-16: convert such a log to UTF-8";
+        return (format!("{called} is no text"), help);
+    }
+    let mut messages = context.messages().filter(|(_, message)| message.place.input == at);
+    if messages.any(|(_, message)| text::has(context.raw(message), "Resource usage is not shown")) {
+        let help = "with -rdc=true the figures come at the link: add `-Xnvlink -v` to the command that links";
+        return (format!("{called} shows separate compilation and no figures of any kernel"), help);
+    }
+    if compiled {
+        let help = "add `-Xptxas -v` or `--resource-usage` to the compiler's flags (CMake: \
+                    `-DCMAKE_CUDA_FLAGS=-Xptxas=-v`); with -rdc=true add `-Xnvlink -v` to the link as well. A target that is \
+                    up to date compiles nothing: rebuild it";
+        return (format!("{called} shows a CUDA build and no figures of any kernel"), help);
+    }
+    let help = "warplint reads what `nvcc -Xptxas -v`, `nvlink -v` and `cuobjdump -res-usage` print: is this the right file, and \
+                is stderr in it?";
+    (format!("{called} holds no figures that ptxas, nvlink or cuobjdump printed"), help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{helps, lint, told};
+
+    const RULE: &str = "no-resource-report";
+
+    #[test]
+    fn a_cuda_build_without_figures_is_a_warning() {
+        let log = "[ 25%] Building CUDA object CMakeFiles/x.dir/x.cu.o\n[100%] Built target x\n";
+        assert_eq!(
+            lint(log, &[]),
+            ["warning[no-resource-report] `<stdin>` shows a CUDA build and no figures of any kernel"]
+        );
+        assert!(helps(RULE, log)[0].contains("-Xptxas -v"));
+    }
+
+    #[test]
+    fn an_input_that_has_nothing_to_do_with_cuda_is_a_note() {
+        let amd =
+            "I0000 00:00:1770000123.500001 81234 amdgpu_backend.cc:447] ====== REGISTER SPILLING DETECTED ======\n";
+        assert_eq!(
+            lint(amd, &[]),
+            ["note[no-resource-report] `<stdin>` holds no figures that ptxas, nvlink or cuobjdump printed"]
+        );
+        assert_eq!(lint("", &[]), ["note[no-resource-report] `<stdin>` is empty"]);
+        assert!(helps(RULE, "")[0].contains("2>&1"));
+        assert_eq!(lint("\u{7f}ELF\0\0\n", &[]), ["note[no-resource-report] `<stdin>` is no text"]);
+    }
+
+    #[test]
+    fn separate_compilation_is_sent_to_the_linker() {
+        let log = "nvcc warning : Resource usage is not shown as the final resource allocation is not done.\n";
+        assert_eq!(told(RULE, log), ["warning: `<stdin>` shows separate compilation and no figures of any kernel"]);
+        assert!(helps(RULE, log)[0].contains("-Xnvlink -v"));
+    }
+
+    #[test]
+    fn lines_that_could_not_be_read_explain_nothing() {
+        assert_eq!(told(RULE, "ptxas info    : Used lots of registers\n").len(), 1);
+    }
+
+    #[test]
+    fn what_explains_itself_is_silent() {
+        for log in [
+            "ptxas info    : 0 bytes gmem\n",
+            "ptxas fatal   : Unresolved extern function '_Z6ext_fnfi'\n",
+            "ptxas warning : Registers are spilled to local memory in function 'fusion_31', 8 bytes spill stores, 16 bytes spill loads\n",
+            "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.\n",
+            "nvlink info    : Function properties for '_Z5k_rdcPfi':\nnvlink info    : used 46 registers, used 1 barriers, 88 stack, 256 bytes smem, 364 bytes cmem[0], 0 bytes lmem\n",
+            " Function k:\n  REG:10 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:376\n",
+        ] {
+            assert!(told(RULE, log).is_empty(), "{log}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `under-filled-warp`: a block that leaves lanes of its last warp without a thread.
+
+use serde::Deserialize;
+
+use super::Context;
+use super::limits::{and, counted, percent, threads};
+use crate::finding::{Cause, Finding, Hit};
+use crate::model::BlockSize;
+
+/// Lanes of a warp, on every GPU that CUDA runs on.
+const LANES: u32 = 32;
+
+/// Threads of the largest block, which is a multiple of [`LANES`].
+const MOST: u32 = 1024;
+
+/// The rule has no options.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {}
+
+pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    let Some(idle) = context.numbers.block.map(idle_lanes).filter(|idle| *idle > 0) else { return };
+    // One `--block` is one cause, however many kernels it stands for.
+    hits.extend(context.entries().map(|(at, _)| Hit::kernel(at, idle).caused_by(Cause::Rule)));
+}
+
+fn idle_lanes(block: BlockSize) -> u32 {
+    lanes(block) - block.threads()
+}
+
+/// Lanes of all warps of a block.
+fn lanes(block: BlockSize) -> u32 {
+    block.threads().div_ceil(LANES) * LANES
+}
+
+pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
+    let (Some(kernel), Some(block)) = (context.kernel_of(hit), context.numbers.block) else {
+        return Finding::new("a warp of the block is not full");
+    };
+    let (count, idle, lanes) = (block.threads(), idle_lanes(block), lanes(block));
+    let share = f64::from(idle) / f64::from(lanes);
+    let size = if block.y * block.z == 1 { String::new() } else { format!(" ({block})") };
+    let message = format!(
+        "{} with {} per block{size} leaves {idle} of {lanes} lanes idle ({})",
+        context.called(kernel.name),
+        threads(count),
+        percent(share),
+    );
+    let text = format!("held for {} of each block, idle lanes included", counted(lanes / LANES, "warp"));
+    Finding::new(message)
+        .help(help(block))
+        .label(context.label(kernel.evidence.usage.or(kernel.evidence.frame), "Used", "registers", text))
+        .fact("block", block.to_string())
+        .fact("threads", count)
+        .fact("warps", lanes / LANES)
+        .fact("lanes", lanes)
+        .fact("idle_lanes", idle)
+        .fact("idle_share", share)
+}
+
+fn help(block: BlockSize) -> String {
+    let above = lanes(block);
+    let near: Vec<String> = [above - LANES, above]
+        .into_iter()
+        .filter(|size| (1..=MOST).contains(size))
+        .map(|size| size.to_string())
+        .collect();
+    let sizes = if block.y * block.z == 1 { "blocks of" } else { "dimensions whose product is" };
+    let near = and(&near).replace(" and ", " or ");
+    format!(
+        "launch {sizes} {near} threads, and as many of them as cover the data; threads past the end then need the \
+         guard `if (i < n)`, and lanes idle in the last block only instead of in every one"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::records::{named, record};
+    use crate::rules::testing::lint;
+
+    fn found(block: &str) -> String {
+        let found = lint(&record("sm_80", "20 registers"), &["--block", block, "--allow", "occupancy"]);
+        found.join("\n")
+    }
+
+    #[test]
+    fn lanes_without_a_thread_are_counted_with_their_share() {
+        assert!(found("33").ends_with("`k` with 33 threads per block leaves 31 of 64 lanes idle (48 %)"));
+        assert!(found("40").ends_with("leaves 24 of 64 lanes idle (37.5 %)"));
+        assert!(found("200").ends_with("leaves 24 of 224 lanes idle (11 %)"));
+        assert!(found("8").ends_with("leaves 24 of 32 lanes idle (75 %)"));
+        assert!(found("28,28").ends_with("with 784 threads per block (28×28) leaves 16 of 800 lanes idle (2 %)"));
+        assert!(found("1").ends_with("with 1 thread per block leaves 31 of 32 lanes idle (97 %)"));
+    }
+
+    #[test]
+    fn multiples_of_32_are_silent_whatever_their_shape() {
+        for block in ["32", "256", "1024", "16,2", "16,16", "8,8,4"] {
+            assert_eq!(found(block), "", "{block}");
+        }
+    }
+
+    #[test]
+    fn it_needs_no_architecture_and_no_figures() {
+        let log = record("sm_20", "20 registers");
+        assert_eq!(lint(&log, &["--block", "33"]).len(), 1);
+        let nvlink = "nvlink info    : Function properties for 'k':\n\
+                      nvlink info    : used 20 registers, 0 stack, 0 bytes smem, 344 bytes cmem[0], 0 bytes lmem\n";
+        let found = lint(nvlink, &["--block", "33"]);
+        assert!(found.iter().any(|line| line.contains("[under-filled-warp] `k`")), "{found:?}");
+    }
+
+    #[test]
+    fn every_kernel_is_named_and_no_function() {
+        let two = named("a", "sm_80", "20 registers") + &named("b", "sm_80", "20 registers");
+        assert_eq!(lint(&two, &["--block", "33"]).len(), 2);
+        assert!(lint(&two, &[]).is_empty());
+    }
+}

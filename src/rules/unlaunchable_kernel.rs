@@ -1,0 +1,141 @@
+//! `unlaunchable-kernel`: not even one block fits, so that every launch of it fails.
+
+use serde::Deserialize;
+
+use super::limits::{Grade, each, evidence, is_best, shared_bytes, threads, with_facts};
+use super::{Context, Judged};
+use crate::finding::{Finding, Hit, Level};
+use crate::gpu::{Limiter, Refusal, Target, largest_block, occupancy, refusals};
+use crate::model::Bytes;
+
+/// The rule has no options.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {}
+
+pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    each(context, hits, |judged| {
+        let refused = judged.occupancy.blocks_per_sm == 0;
+        refused.then_some(Grade { weight: judged.launch.registers, cap: Level::Deny })
+    });
+}
+
+pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
+    let (Some(kernel), Some(judged)) = (context.kernel_of(hit), context.judged_of(hit)) else {
+        return Finding::new("the kernel cannot be launched");
+    };
+    let gpu = context.numbers.gpu(judged);
+    let reasons = refusals(&gpu.target, &judged.launch);
+    let size = match is_best(judged) {
+        true => "any block size".to_owned(),
+        false => format!("{} per block", threads(judged.launch.threads)),
+    };
+    let why: Vec<String> = reasons.iter().map(Refusal::to_string).collect();
+    let message =
+        format!("{} cannot be launched with {size} on {}: {}", context.called(kernel.name), gpu.name, why.join("; "));
+    let largest = largest_block(&gpu.target, &judged.launch);
+    let binding = Limiter::ALL.into_iter().find(|limiter| judged.occupancy.limits.get(*limiter) == Some(0));
+    let label = evidence(context, kernel, binding, "too much for one block");
+    let finding = Finding::new(message).help(help(&gpu.target, judged, &reasons, largest)).label(label);
+    with_facts(finding, judged).fact("largest_block", largest)
+}
+
+fn help(target: &Target, judged: &Judged, reasons: &[Refusal], largest: Option<u32>) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(largest) = largest {
+        parts.push(format!("the largest block that fits has {}", threads(largest)));
+    }
+    parts.extend(reasons.iter().filter_map(|reason| cure(target, judged, reason)));
+    if parts.is_empty() {
+        parts.push("no block size fits with what the kernel uses".to_owned());
+    }
+    parts.join("; ")
+}
+
+/// What would make one refusal go away.
+fn cure(target: &Target, judged: &Judged, reason: &Refusal) -> Option<String> {
+    let launch = &judged.launch;
+    match *reason {
+        Refusal::RegistersPerBlock { .. } | Refusal::RegisterFile { .. } | Refusal::RegistersPerThread { .. } => {
+            let fits = |registers: &u32| {
+                let changed = launch.with_registers(*registers);
+                occupancy(target, &changed).is_ok_and(|answer| answer.limits.registers != Some(0))
+            };
+            let most = (1..launch.registers.min(256)).rev().find(fits)?;
+            Some(format!(
+                "`__launch_bounds__({})` makes the compiler keep to the {most} registers per thread that a block of \
+                 this size may use, at the price of spills",
+                launch.threads
+            ))
+        }
+        Refusal::SharedMemory { asked, most, .. } => {
+            let over = u32::try_from(asked - u64::from(most.get())).ok().map(Bytes)?;
+            let told = match launch.dynamic_shared {
+                Bytes(0) => String::new(),
+                dynamic => format!(", {dynamic} of which are dynamic, as --dynamic-shared says"),
+            };
+            Some(format!("{over} of the {} per block must go{told}", shared_bytes(judged)))
+        }
+        Refusal::Threads { .. } | Refusal::DynamicMaximum { .. } | Refusal::Count { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::records::record;
+    use crate::rules::testing::lint;
+
+    fn found(arch: &str, used: &str, args: &[&str]) -> String {
+        lint(&record(arch, used), args).join("\n")
+    }
+
+    #[test]
+    fn warps_are_counted_up_to_a_multiple_of_four() {
+        let message = found("sm_89", "162 registers", &["--block", "416"]);
+        assert_eq!(
+            message,
+            "error[unlaunchable-kernel] `k` cannot be launched with 416 threads per block on sm_89: 13 warps of 5376 \
+             registers, counted as 16 at launch, need 86016 registers, and a block may take 65536"
+        );
+        assert!(!found("sm_89", "162 registers", &["--block", "384"]).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn what_plain_division_lets_pass_is_refused() {
+        for (arch, registers, block) in [
+            ("sm_80", 224, "288"),
+            ("sm_80", 255, "257"),
+            ("sm_90", 169, "384"),
+            ("sm_53", 33, "1024"),
+            ("sm_103", 156, "512"),
+        ] {
+            let message = found(arch, &format!("{registers} registers"), &["--block", block]);
+            assert!(message.contains("error[unlaunchable-kernel]"), "{arch} {registers} {block}: {message}");
+        }
+        assert!(!found("sm_90", "168 registers", &["--block", "384"]).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn sixteen_bytes_too_many_are_said_with_both_sizes() {
+        let args = ["--block", "128", "--dynamic-shared", "232448"];
+        assert_eq!(
+            found("sm_90", "32 registers, 16 bytes smem", &args),
+            "error[unlaunchable-kernel] `k` cannot be launched with 128 threads per block on sm_90: 232464 B of shared \
+             memory, and a block may take 232448 B"
+        );
+        assert!(!found("sm_90", "32 registers", &args).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn without_a_block_size_it_takes_that_none_fits() {
+        assert_eq!(found("sm_89", "20 registers, 1024 bytes smem", &[]), "");
+        let message = found("sm_89", "20 registers, 1024 bytes smem", &["--dynamic-shared", "99K"]);
+        assert!(message.contains("cannot be launched with any block size on sm_89"), "{message}");
+        assert!(!found("sm_90", "255 registers", &[]).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn no_other_rule_on_occupancy_speaks_of_it() {
+        assert_eq!(found("sm_90", "169 registers", &["--block", "384"]).lines().count(), 1);
+    }
+}

@@ -1,0 +1,217 @@
+//! The pages of the rules are true: they say what each rule does, and their examples are what it says.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use warplint::rules::{Group, Page, RULES, Rule};
+use warplint::run::{Streams, run};
+
+const HEADINGS: [&str; 5] =
+    ["## What it does", "## Why it matters", "## How to fix it", "## When to allow it", "## Example"];
+
+/// Longest summary, in characters.
+const SUMMARY: usize = 72;
+
+/// Fails with every complaint at once.
+fn no_complaints(complaints: &[String]) {
+    assert!(complaints.is_empty(), "\n\n{}\n", complaints.join("\n\n"));
+}
+
+fn complaints_of(each: impl Fn(&'static Rule, &Page) -> Vec<String>) -> Vec<String> {
+    RULES
+        .iter()
+        .flat_map(|rule| each(rule, &rule.page()).into_iter().map(move |text| format!("rules/{}.md: {text}", rule.id)))
+        .collect()
+}
+
+#[test]
+fn every_rule_has_a_page_and_every_page_a_rule_and_the_rules_are_sorted() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    let pages: BTreeSet<String> = fs::read_dir(folder)
+        .expect("the folder of pages")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
+        .filter(|name| name != "_template")
+        .collect();
+    let rows: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+    let rules: BTreeSet<String> = rows.iter().map(|id| (*id).to_owned()).collect();
+    let orphans: Vec<&String> = pages.difference(&rules).collect();
+    assert!(orphans.is_empty(), "pages without a row in RULES: {orphans:?}");
+    // A row without a page does not compile; a row whose page has another name would not be in `pages`.
+    assert_eq!(pages, rules);
+    assert!(rows.is_sorted(), "RULES is not in alphabetical order: {rows:?}");
+}
+
+#[test]
+fn every_page_has_a_short_summary_and_the_five_headings() {
+    let check = |_: &Rule, page: &Page| {
+        let mut found = Vec::new();
+        let headings: Vec<&str> = outside_blocks(page.body).filter(|line| line.starts_with('#')).collect();
+        if headings != HEADINGS {
+            found.push(format!("headings are {headings:?}, not {HEADINGS:?}"));
+        }
+        let length = page.summary.chars().count();
+        if length > SUMMARY {
+            found.push(format!("the summary has {length} characters, more than {SUMMARY}"));
+        }
+        if page.summary.ends_with('.') {
+            found.push("the summary ends with a full stop".to_owned());
+        }
+        found
+    };
+    no_complaints(&complaints_of(check));
+}
+
+#[test]
+fn the_options_of_a_page_are_those_of_its_rule() {
+    let check = |rule: &'static Rule, page: &Page| {
+        let mut found = Vec::new();
+        if let Err(error) = rule.arm(page.defaults()) {
+            found.push(format!("the rule refuses the defaults: {error}"));
+        }
+        for name in page.options.keys() {
+            let mut without = page.defaults();
+            without.remove(name);
+            if rule.arm(without).is_ok() {
+                found.push(format!("the rule does without the option `{name}`"));
+            }
+        }
+        let mut unknown = page.defaults();
+        unknown.insert("no-such-option".to_owned(), toml::Value::Boolean(true));
+        if rule.arm(unknown).is_ok() {
+            found.push("the rule accepts an option that it does not have".to_owned());
+        }
+        found
+    };
+    no_complaints(&complaints_of(check));
+}
+
+#[test]
+fn the_examples_of_a_page_are_what_a_lint_says() {
+    let check = |rule: &Rule, page: &Page| {
+        let examples = match examples(page.body) {
+            Ok(examples) => examples,
+            Err(complaint) => return vec![complaint],
+        };
+        let mark = format!("[{}] ", rule.id);
+        let mut found: Vec<String> = examples.iter().filter_map(Example::complaint).collect();
+        if !examples.iter().any(|example| example.expected.iter().any(|line| line.contains(&mark))) {
+            found.push("no example shows a finding of the rule".to_owned());
+        }
+        found
+    };
+    no_complaints(&complaints_of(check));
+}
+
+#[test]
+fn a_page_cites_rules_that_exist() {
+    let known = |page: &Page, name: &str| {
+        Rule::named(name).is_some()
+            || Group::ALL.iter().any(|group| group.name() == name)
+            || page.options.contains_key(name)
+    };
+    let check = |_: &Rule, page: &Page| {
+        let text: Vec<&str> = outside_blocks(page.body).collect();
+        let text = text.join("\n");
+        let quoted = text.split('`').skip(1).step_by(2).filter(|name| is_id(name) && !known(page, name));
+        quoted.map(|name| format!("`{name}` is no rule, no group and no option of the page")).collect()
+    };
+    no_complaints(&complaints_of(check));
+}
+
+/// Lower-case words joined by hyphens.
+fn is_id(text: &str) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    text.contains('-') && text.split('-').all(is_word)
+}
+
+/// The lines of prose.
+fn outside_blocks(body: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    body.lines().filter(move |line| {
+        let fence = line.starts_with("~~~") || line.starts_with("```");
+        inside ^= fence;
+        !inside && !fence
+    })
+}
+
+/// Input, the options to lint it with, and what comes of it.
+struct Example<'a> {
+    args: Vec<&'a str>,
+    input: String,
+    expected: Vec<&'a str>,
+}
+
+/// The examples of a page: blocks of `ptxas`, each followed by one of `finding` unless it is `ptxas,clean`.
+fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
+    let mut examples: Vec<Example> = Vec::new();
+    // Whether the last block of input still wants its finding.
+    let mut open = false;
+    let mut lines = body.lines();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("~~~") else { continue };
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "~~~").collect();
+        let mut words = info.split_whitespace();
+        match words.next() {
+            Some(kind @ ("ptxas" | "ptxas,clean")) if !open => {
+                let input = block.iter().map(|line| format!("{line}\n")).collect();
+                examples.push(Example { args: words.collect(), input, expected: Vec::new() });
+                open = kind == "ptxas";
+            }
+            Some("finding") if open => {
+                examples.last_mut().ok_or("a finding without input")?.expected = block;
+                open = false;
+            }
+            Some("finding") => return Err("a `finding` block does not follow a `ptxas` block".to_owned()),
+            Some("ptxas" | "ptxas,clean") => return Err("a `ptxas` block has no `finding` block".to_owned()),
+            _ => {}
+        }
+    }
+    if open { Err("the last `ptxas` block has no `finding` block".to_owned()) } else { Ok(examples) }
+}
+
+impl Example<'_> {
+    /// What is wrong with it, if anything.
+    fn complaint(&self) -> Option<String> {
+        let actual = lint(&self.input, &self.args);
+        (actual != self.expected).then(|| {
+            format!(
+                "linted with {:?}, this\n\n{}\nis expected to give\n\n    {}\n\nand gives\n\n    {}",
+                self.args,
+                self.input,
+                self.expected.join("\n    "),
+                actual.join("\n    ")
+            )
+        })
+    }
+}
+
+/// The findings of all rules as `-f short` prints them, without their places.
+fn lint(log: &str, args: &[&str]) -> Vec<String> {
+    let fixed = ["warplint", "--isolated", "--passthrough", "none", "-f", "short"];
+    let args: Vec<OsString> = fixed.iter().chain(args).map(OsString::from).collect();
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    run(
+        args,
+        &mut Streams {
+            stdin: &mut log.as_bytes(),
+            stdin_is_terminal: false,
+            stdout: &mut stdout,
+            stderr: &mut stderr,
+            terminal: None,
+        },
+    );
+    let report = String::from_utf8_lossy(&stdout) + String::from_utf8_lossy(&stderr);
+    report.lines().map(without_place).map(str::to_owned).collect()
+}
+
+/// A line without `<stdin>:3:17: `.
+fn without_place(line: &str) -> &str {
+    match line.split_once(": ") {
+        Some((place, rest)) if place.starts_with("<stdin>:") => rest,
+        _ => line,
+    }
+}

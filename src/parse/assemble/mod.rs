@@ -134,7 +134,7 @@ impl<'r> Assembler<'r> {
 
     /// A new run of ptxas reports.
     pub(crate) fn module(&mut self) {
-        self.flush_function();
+        self.end_burst();
         self.stream.begin_burst();
     }
 
@@ -283,6 +283,7 @@ impl<'r> Assembler<'r> {
     }
 
     fn attach_figures(&mut self, figures: Figures) {
+        self.stream.note_figures(&figures.usage);
         if self.stream.openings.is_empty() {
             return match self.take_unopened() {
                 Some((open, time)) => {
@@ -520,8 +521,15 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    fn finish_stream(&mut self) {
+    fn end_burst(&mut self) {
         self.flush_function();
+        if self.stream.is_separate() {
+            self.facts().separate = true;
+        }
+    }
+
+    fn finish_stream(&mut self) {
+        self.end_burst();
         let mut complete = Vec::new();
         let left = self.stream.openings.finish(&mut complete);
         self.finish_all(complete, false);

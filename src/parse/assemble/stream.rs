@@ -3,7 +3,7 @@
 use super::Awaiting;
 use super::open::Openings;
 use crate::model::{Arch, NameId, Place, Quote};
-use crate::parse::usage::Frame;
+use crate::parse::usage::{Frame, Usage};
 
 /// Streams that are told apart at one time; the one that was silent longest ends when there are more.
 pub(super) const MAX_STREAMS: usize = 64;
@@ -46,6 +46,12 @@ pub(super) struct Function {
 struct Burst {
     arch: Option<Arch>,
     mixed: bool,
+    /// A device function came before the first entry.
+    leading_function: bool,
+    /// Its entries have a count of barriers, as from 12.6 on.
+    barriers: bool,
+    /// One of its entries has a cumulative stack.
+    cumulative: bool,
 }
 
 impl Stream {
@@ -78,8 +84,26 @@ impl Stream {
         (self.bursts.last().and_then(|burst| burst.arch), number ^ self.id.rotate_right(8))
     }
 
+    /// Figures of an entry of the ptxas run at hand.
+    pub(super) fn note_figures(&mut self, usage: &Usage) {
+        if let Some(burst) = self.bursts.last_mut() {
+            burst.barriers |= usage.barriers.is_some();
+            burst.cumulative |= usage.cumulative_stack.is_some();
+        }
+    }
+
+    /// Whether the ptxas run at hand, which ends, compiled for a later link: then, and in none but older releases
+    /// otherwise, device functions come before entries, and no stack is cumulative.
+    pub(super) fn is_separate(&self) -> bool {
+        let separate = |burst: &Burst| burst.leading_function && burst.barriers && !burst.cumulative;
+        !self.interleaved && self.bursts.last().is_some_and(separate)
+    }
+
     /// The architecture of the function at `kernel` is told when the stream ends.
     pub(super) fn date_later(&mut self, kernel: usize) {
+        if let Some(burst) = self.bursts.last_mut() {
+            burst.leading_function |= burst.arch.is_none();
+        }
         self.undated.push((kernel, self.bursts.len() - 1));
     }
 

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod clean;
+mod decode;
 mod envelope;
 mod listing;
 mod log;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::assemble::{Assembler, Completeness, End};
 use super::envelope::{self, Envelope, Severity, Tool};
 use super::listing;
+use super::log::LONG_LINE;
 use super::nvcc::{self, Failure};
 use super::partial::{PartialRecord, PartialText, is_wrap_width};
 use super::record::{self, Partial, Record};
@@ -17,6 +18,8 @@ const FRAME_WITHIN: u32 = 64;
 const LONG_TEXT: usize = 8192;
 /// Longest error of another tool that is kept.
 const LONG_ERROR: usize = 500;
+/// Lines of other tools that a listing may be interrupted by.
+const LISTING_WITHIN: u32 = 16;
 /// How far back the header of a listing is looked for.
 const LOOK_BACK: usize = 4096;
 
@@ -26,8 +29,10 @@ pub(super) struct LineReader<'r> {
     position: Position,
     /// A record that goes on, on one of the next lines.
     pub(super) partial: Option<PartialRecord>,
-    /// Inside a `cuobjdump` listing every line is looked at.
-    in_listing: bool,
+    /// Inside a `cuobjdump` listing every line is looked at: lines of other tools that it may still be interrupted by.
+    listing_for: u32,
+    /// Where the listing starts in the buffer, when it was found after the fact.
+    listing_start: Option<usize>,
     /// The last line of the log lacks its end.
     pub(super) cut: bool,
     scratch: Vec<u8>,
@@ -97,7 +102,8 @@ impl<'r> LineReader<'r> {
             assembler: Assembler::new(report, input),
             position: Position { input, base: 0, counted: 0, lines: 0 },
             partial: None,
-            in_listing: false,
+            listing_for: 0,
+            listing_start: None,
             cut: false,
             scratch: Vec::new(),
         }
@@ -128,16 +134,12 @@ impl<'r> LineReader<'r> {
 
     /// True where the next line may matter though it holds no needle.
     pub(super) fn wants_every_line(&self) -> bool {
-        self.in_listing || self.partial.is_some() || self.assembler.awaits_frame()
+        self.listing_for > 0 || self.partial.is_some() || self.assembler.awaits_frame()
     }
 
-    /// The beginning of a line whose rest is skipped.
-    pub(super) fn note_long_line(&mut self, buffer: &[u8], start: usize) {
-        let line = &buffer[start..];
-        if memchr::memmem::find(line, b"ptxas").is_some() {
-            let place = self.position.place(At { buffer, line: start, column: 0 });
-            self.assembler.unread(Unread::LongLine, &line[..80.min(line.len())], place);
-        }
+    /// Where the report that the line at `start` belongs to starts, if that was found only now.
+    pub(super) fn report_start(&mut self, start: usize) -> usize {
+        self.listing_start.take().unwrap_or(start)
     }
 
     /// Reads the line at `range` of the buffer; nothing before `found` in it is of interest.
@@ -147,6 +149,10 @@ impl<'r> LineReader<'r> {
         if line.is_empty() {
             return Understood::Nothing;
         }
+        if line.len() >= LONG_LINE {
+            self.note_long_line(at, line);
+        }
+        let line = &line[..line.len().min(LONG_LINE)];
         let understood = self.read_line(at, line, found);
         if understood == Understood::Report {
             self.assembler.facts().records += 1;
@@ -154,8 +160,16 @@ impl<'r> LineReader<'r> {
         understood
     }
 
+    /// Of a long line the beginning is read, and the rest is skipped.
+    fn note_long_line(&mut self, at: At<'_>, line: &[u8]) {
+        if memchr::memmem::find(&line[..LONG_LINE], b"ptxas").is_some() {
+            let place = self.position.place(at);
+            self.assembler.unread(Unread::LongLine, &line[..80], place);
+        }
+    }
+
     fn read_line(&mut self, at: At<'_>, line: &[u8], found: usize) -> Understood {
-        if self.in_listing {
+        if self.listing_for > 0 {
             let understood = self.read_listing(at, line);
             if understood != Understood::Nothing {
                 return understood;
@@ -339,7 +353,7 @@ impl<'r> LineReader<'r> {
     fn keep_frame_before(&mut self, at: At<'_>) {
         let line_feed = at.line.saturating_sub(1);
         let end = line_feed - usize::from(at.buffer[..line_feed].ends_with(b"\r"));
-        let start = scan::line_start(at.buffer, 0, end);
+        let start = scan::line_start(at.buffer, end.saturating_sub(LOOK_BACK), end);
         let line = &at.buffer[start..end];
         let Some(frame) = record::frame_in(line).filter(|frame| line[..*frame].trim_ascii().is_empty()) else { return };
         let here = self.position.place(At { column: 0, ..at });
@@ -376,8 +390,7 @@ impl<'r> LineReader<'r> {
     }
 
     fn read_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {
-        if !self.in_listing {
-            self.in_listing = true;
+        if self.listing_for == 0 {
             self.look_back(at);
         }
         let at = at.after(line.len() - line.trim_ascii_start().len());
@@ -387,13 +400,14 @@ impl<'r> LineReader<'r> {
             listing::Line::Figures(listed) => {
                 self.assembler.listed_figures(*listed, line.trim_ascii(), self.position.place(at));
             }
+            listing::Line::Start => self.assembler.begin_listing(),
             listing::Line::Heading => {}
             listing::Line::Foreign => {
-                self.in_listing = false;
-                self.assembler.end_listing();
+                self.listing_for = self.listing_for.saturating_sub(1);
                 return Understood::Nothing;
             }
         }
+        self.listing_for = LISTING_WITHIN;
         Understood::Report
     }
 
@@ -411,6 +425,7 @@ impl<'r> LineReader<'r> {
             lines.push((start, line));
             end = start;
         }
+        self.listing_start = lines.last().map(|(start, _)| *start);
         let here = self.position.place(At { column: 0, ..at });
         let feeds = |from: usize| memchr::memchr_iter(b'\n', &at.buffer[from..at.line]).count();
         for (start, line) in lines.into_iter().rev() {
@@ -423,6 +438,7 @@ impl<'r> LineReader<'r> {
                     let place = Place { line: here.line.saturating_sub(above), offset, ..here };
                     self.assembler.listed_function(name, place.after(indent));
                 }
+                listing::Line::Start => self.assembler.begin_listing(),
                 _ => {}
             }
         }

@@ -10,6 +10,8 @@ use crate::parse::listing::Listed;
 #[derive(Default)]
 pub(super) struct Listing {
     arch: Option<Arch>,
+    /// The architecture came after the last listing and before this one.
+    fresh: bool,
     function: Option<(NameId, Place)>,
 }
 
@@ -73,8 +75,13 @@ impl Assembler<'_> {
 
     /// A fatbin header of a `cuobjdump` listing.
     pub(crate) fn listed_arch(&mut self, arch: Option<Arch>) {
-        self.listing.arch = arch;
-        self.listing.function = None;
+        self.listing = Listing { arch, fresh: true, function: None };
+    }
+
+    /// The listing of one file starts. Only a header right before it tells its architecture.
+    pub(crate) fn begin_listing(&mut self) {
+        let arch = self.listing.arch.filter(|_| self.listing.fresh);
+        self.listing = Listing { arch, fresh: false, function: None };
     }
 
     pub(crate) fn listed_function(&mut self, name: &[u8], place: Place) {
@@ -104,10 +111,5 @@ impl Assembler<'_> {
             evidence: Evidence { name: function.map(|(_, place)| place), frame: None, usage: Some(quote) },
         };
         self.keep_linked(kernel, LinkSource::Cuobjdump, quote.text);
-    }
-
-    /// The end of a `cuobjdump` listing: what follows is another file.
-    pub(crate) fn end_listing(&mut self) {
-        self.listing = Listing::default();
     }
 }

@@ -33,14 +33,6 @@ pub(crate) struct Envelope {
     pub(crate) text: usize,
 }
 
-/// What ptxas itself prints before nearly every line; tried first. All are equally long.
-const PLAIN: [(&[u8], Severity); 4] = [
-    (b"ptxas info    : ", Severity::Info),
-    (b"ptxas warning : ", Severity::Warning),
-    (b"ptxas error   : ", Severity::Error),
-    (b"ptxas fatal   : ", Severity::Fatal),
-];
-
 const TOOLS: [(&[u8], Tool); 5] = [
     (b"ptxas", Tool::Ptxas),
     (b"nvlink", Tool::Nvlink),
@@ -51,12 +43,20 @@ const TOOLS: [(&[u8], Tool); 5] = [
 
 /// Whether `line` starts with an undamaged message of ptxas.
 pub(crate) fn is_plain(line: &[u8]) -> bool {
-    line.starts_with(b"ptxas ") && plain(line).is_some()
+    plain(line).is_some()
 }
 
+/// What ptxas itself prints before nearly every text, all equally long; tried first.
 fn plain(line: &[u8]) -> Option<Envelope> {
-    let (lead, severity) = PLAIN.iter().find(|(lead, _)| line.starts_with(lead))?;
-    Some(Envelope { tool: Tool::Ptxas, severity: *severity, start: 0, text: lead.len() })
+    let lead: &[u8; 16] = line.first_chunk()?;
+    let severity = match lead {
+        b"ptxas info    : " => Severity::Info,
+        b"ptxas warning : " => Severity::Warning,
+        b"ptxas error   : " => Severity::Error,
+        b"ptxas fatal   : " => Severity::Fatal,
+        _ => return None,
+    };
+    Some(Envelope { tool: Tool::Ptxas, severity, start: 0, text: lead.len() })
 }
 
 /// The first message in `line`.
@@ -66,25 +66,19 @@ pub(crate) fn find(line: &[u8]) -> Option<Envelope> {
 
 /// The first message in `line`, no colon of which stands before `from`.
 pub(crate) fn find_from(line: &[u8], from: usize) -> Option<Envelope> {
-    if line.starts_with(b"ptxas ")
-        && let Some(envelope) = plain(line)
-    {
-        return Some(envelope);
-    }
-    memchr::memchr_iter(b':', &line[from..]).find_map(|colon| at_colon(line, from + colon))
+    plain(line).or_else(|| memchr::memchr_iter(b':', &line[from..]).find_map(|colon| at_colon(line, from + colon)))
 }
 
 /// The message whose severity ends before the colon at `colon`.
 pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
-    let before = line[..colon].trim_ascii_end();
-    let word = before.iter().rev().take_while(|b| b.is_ascii_lowercase()).count();
-    let (lead, word) = before.split_at(before.len() - word);
-    let severity = match word {
-        b"info" => Severity::Info,
-        b"warning" => Severity::Warning,
-        b"error" => Severity::Error,
-        b"fatal" => Severity::Fatal,
-        _ => return None,
+    let (lead, severity) = match line[..colon].split_last_chunk::<8>() {
+        // The padded forms that the tools print.
+        Some((lead, b"info    ")) => (lead, Severity::Info),
+        Some((lead, b"warning ")) => (lead, Severity::Warning),
+        Some((lead, b"error   ")) => (lead, Severity::Error),
+        Some((lead, b"fatal   ")) => (lead, Severity::Fatal),
+        // Forms that a copy squeezed.
+        _ => squeezed(&line[..colon])?,
     };
     let text = colon + 1 + usize::from(line.get(colon + 1) == Some(&b' '));
     let speaker = lead.trim_ascii_end();
@@ -95,8 +89,23 @@ pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
     if let Some((start, tool)) = named_at_end(speaker) {
         return (speaker.len() < lead.len()).then_some(Envelope { tool, severity, start, text });
     }
-    let padded = before.len() < colon;
+    let padded = line[..colon].ends_with(b" ");
     (padded && ends_a_prefix(speaker)).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
+}
+
+/// The severity that `before` ends with, whatever blanks are behind it, and what stands before it.
+fn squeezed(before: &[u8]) -> Option<(&[u8], Severity)> {
+    let before = before.trim_ascii_end();
+    let word = before.iter().rev().take_while(|b| b.is_ascii_lowercase()).count();
+    let (lead, word) = before.split_at(before.len() - word);
+    let severity = match word {
+        b"info" => Severity::Info,
+        b"warning" => Severity::Warning,
+        b"error" => Severity::Error,
+        b"fatal" => Severity::Fatal,
+        _ => return None,
+    };
+    Some((lead, severity))
 }
 
 /// The tool that `text` ends with, as a word of its own: not the end of a path or of an option.

@@ -48,12 +48,17 @@ pub(crate) fn is_plain(line: &[u8]) -> bool {
 
 /// What ptxas itself prints before nearly every text, all equally long; tried first.
 fn plain(line: &[u8]) -> Option<Envelope> {
+    // Compared as numbers: matching on the bytes would look at them one by one.
+    const INFO: u128 = u128::from_ne_bytes(*b"ptxas info    : ");
+    const WARNING: u128 = u128::from_ne_bytes(*b"ptxas warning : ");
+    const ERROR: u128 = u128::from_ne_bytes(*b"ptxas error   : ");
+    const FATAL: u128 = u128::from_ne_bytes(*b"ptxas fatal   : ");
     let lead: &[u8; 16] = line.first_chunk()?;
-    let severity = match lead {
-        b"ptxas info    : " => Severity::Info,
-        b"ptxas warning : " => Severity::Warning,
-        b"ptxas error   : " => Severity::Error,
-        b"ptxas fatal   : " => Severity::Fatal,
+    let severity = match u128::from_ne_bytes(*lead) {
+        INFO => Severity::Info,
+        WARNING => Severity::Warning,
+        ERROR => Severity::Error,
+        FATAL => Severity::Fatal,
         _ => return None,
     };
     Some(Envelope { tool: Tool::Ptxas, severity, start: 0, text: lead.len() })
@@ -71,15 +76,7 @@ pub(crate) fn find_from(line: &[u8], from: usize) -> Option<Envelope> {
 
 /// The message whose severity ends before the colon at `colon`.
 pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
-    let (lead, severity) = match line[..colon].split_last_chunk::<8>() {
-        // The padded forms that the tools print.
-        Some((lead, b"info    ")) => (lead, Severity::Info),
-        Some((lead, b"warning ")) => (lead, Severity::Warning),
-        Some((lead, b"error   ")) => (lead, Severity::Error),
-        Some((lead, b"fatal   ")) => (lead, Severity::Fatal),
-        // Forms that a copy squeezed.
-        _ => squeezed(&line[..colon])?,
-    };
+    let (lead, severity) = padded(&line[..colon]).or_else(|| squeezed(&line[..colon]))?;
     let text = colon + 1 + usize::from(line.get(colon + 1) == Some(&b' '));
     let speaker = lead.trim_ascii_end();
     if let Some(located) = speaker.strip_suffix(b";") {
@@ -89,8 +86,25 @@ pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
     if let Some((start, tool)) = named_at_end(speaker) {
         return (speaker.len() < lead.len()).then_some(Envelope { tool, severity, start, text });
     }
-    let padded = line[..colon].ends_with(b" ");
-    (padded && ends_a_prefix(speaker)).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
+    let apart = line[..colon].ends_with(b" ");
+    (apart && ends_a_prefix(speaker)).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
+}
+
+/// The severity that `before` ends with, padded as the tools print it, and what stands before it.
+fn padded(before: &[u8]) -> Option<(&[u8], Severity)> {
+    const INFO: u64 = u64::from_ne_bytes(*b"info    ");
+    const WARNING: u64 = u64::from_ne_bytes(*b"warning ");
+    const ERROR: u64 = u64::from_ne_bytes(*b"error   ");
+    const FATAL: u64 = u64::from_ne_bytes(*b"fatal   ");
+    let (lead, word) = before.split_last_chunk()?;
+    let severity = match u64::from_ne_bytes(*word) {
+        INFO => Severity::Info,
+        WARNING => Severity::Warning,
+        ERROR => Severity::Error,
+        FATAL => Severity::Fatal,
+        _ => return None,
+    };
+    Some((lead, severity))
 }
 
 /// The severity that `before` ends with, whatever blanks are behind it, and what stands before it.

@@ -41,6 +41,9 @@ const TOOLS: [(&[u8], Tool); 5] = [
     (b"fatbinary", Tool::Other),
 ];
 
+/// Width to which the tools pad a severity.
+const PADDED: usize = 8;
+
 /// Whether `line` starts with an undamaged message of ptxas.
 pub(crate) fn is_plain(line: &[u8]) -> bool {
     plain(line).is_some()
@@ -83,7 +86,9 @@ pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
         let start = if located.starts_with(b"ptxas ") { 0 } else { memchr::memmem::rfind(located, b"ptxas ")? };
         return Some(Envelope { tool: Tool::Ptxas, severity, start, text });
     }
-    if let Some((start, tool)) = named_at_end(speaker) {
+    // Glued to a line that another tool left without an end, only the tool's own padding shows what it is.
+    let padded = colon - lead.len() == PADDED && lead.len() == speaker.len() + 1;
+    if let Some((start, tool)) = named_at_end(speaker, padded) {
         return (speaker.len() < lead.len()).then_some(Envelope { tool, severity, start, text });
     }
     let apart = line[..colon].ends_with(b" ");
@@ -123,10 +128,10 @@ fn squeezed(before: &[u8]) -> Option<(&[u8], Severity)> {
 }
 
 /// The tool that `text` ends with, as a word of its own: not the end of a path or of an option.
-fn named_at_end(text: &[u8]) -> Option<(usize, Tool)> {
+fn named_at_end(text: &[u8], padded: bool) -> Option<(usize, Tool)> {
     TOOLS.iter().find_map(|(name, tool)| {
         let before = text.strip_suffix(*name)?;
-        let apart = before.last().is_none_or(|b| !b.is_ascii_alphanumeric() && !b"-_/\\.".contains(b));
+        let apart = padded || before.last().is_none_or(|b| !b.is_ascii_alphanumeric() && !b"-_/\\.".contains(b));
         apart.then_some((before.len(), *tool))
     })
 }
@@ -169,6 +174,7 @@ mod tests {
             ("ptxas bad sem.ptx, line 8; error   : Illegal", (Tool::Ptxas, Error, "Illegal")),
             ("nvcc fatal   : Unsupported", (Tool::Nvcc, Fatal, "Unsupported")),
             ("nvlink warning : Stack", (Tool::Nvlink, Warning, "Stack")),
+            ("[1/2] cc a.optxas info    : Used 3", (Tool::Ptxas, Info, "Used 3")),
             ("info    : 0 bytes gmem", (Tool::Unnamed, Info, "0 bytes gmem")),
             ("#17 12.34 info    : 0 bytes gmem", (Tool::Unnamed, Info, "0 bytes gmem")),
         ] {

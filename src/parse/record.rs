@@ -51,7 +51,12 @@ pub(crate) fn read(text: &[u8]) -> Record<'_> {
             None => Record::Partial { what: Partial::Time, text },
         },
         Some(b'F') if text.starts_with(PROPERTIES) => properties(text),
-        Some(b'U') if text.starts_with(b"Used ") => Record::Used { text },
+        // The beginning of a line that was broken in its first words.
+        Some(b'C') if text.len() > 3 && ENTRY.starts_with(text) => Record::Partial { what: Partial::Entry, text },
+        Some(b'F') if text.len() > 3 && PROPERTIES.starts_with(text) => {
+            Record::Partial { what: Partial::Properties, text }
+        }
+        Some(b'U') if text.starts_with(b"Used ") || text == b"Used" => Record::Used { text },
         Some(b'u') if text.starts_with(b"used ") => {
             let (text, target) = without_target(text);
             Record::LinkUsed { text, target }

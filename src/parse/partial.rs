@@ -1,7 +1,7 @@
 //! Records that stand on several lines: wrapped by a pager, a terminal or a comment, or torn by another process whose
 //! own record is on the same line.
 
-use super::assemble::{Completeness, End};
+use super::assemble::End;
 use super::envelope::{self, Severity};
 use super::reader::{At, LineReader, Understood};
 use super::record::{self, Partial, Record};
@@ -197,9 +197,8 @@ impl LineReader<'_> {
                 self.assembler.frame(text, place, End::Cut);
             }
             Record::Used { text } => {
-                if self.assembler.used(text, place, End::MayGoOn) == Completeness::Unfinished {
-                    self.assembler.used(text, place, End::Cut);
-                }
+                let end = if usage::is_whole(text) { End::MayGoOn } else { End::Cut };
+                self.assembler.used(text, place, end);
             }
             Record::Properties { name } => self.assembler.properties(name, place),
             Record::LinkProperties { name, target } => self.assembler.link_properties(name, target, place),

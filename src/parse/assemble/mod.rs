@@ -30,6 +30,9 @@ const MAX_QUOTE: usize = 400;
 /// `Function properties` lines that wait for their frame at one time.
 const MAX_AWAITING: usize = 256;
 
+/// Longest name in a record that a pipe takes whole.
+const WHOLE_WRITE: usize = 3900;
+
 /// The state of one log while it is read.
 pub(crate) struct Assembler<'r> {
     report: &'r mut Report,
@@ -235,9 +238,9 @@ impl<'r> Assembler<'r> {
             }
             Owner::Function(name, place) => {
                 self.flush_function();
+                let ambiguous = doubtful || (name.len() > WHOLE_WRITE && self.stream.is_interleaved());
                 let name = self.report.names.intern(&name);
-                self.stream.function =
-                    Some(Function { name, place, frame: (quote, frame), time: None, ambiguous: doubtful });
+                self.stream.function = Some(Function { name, place, frame: (quote, frame), time: None, ambiguous });
             }
             Owner::Nobody => {}
         }
@@ -306,6 +309,7 @@ impl<'r> Assembler<'r> {
         let last = complete.len();
         for (count, (open, figures)) in (1..).zip(complete) {
             self.forget_frame_of(&open);
+            let open = self.doubt_name(open);
             let at = self.finish(open, Some(&figures), None);
             if is_new && count == last {
                 self.stream.times.expect(Some(at));
@@ -314,6 +318,15 @@ impl<'r> Assembler<'r> {
         for figures in std::mem::take(&mut self.stream.openings.orphans) {
             self.nameless(figures);
         }
+    }
+
+    /// Where others have properties, an entry without any may have a name that never was: a write of over 4096 bytes
+    /// can be torn, and its head joined with another's tail.
+    fn doubt_name(&mut self, mut open: Open) -> Open {
+        let prints_properties = open.arch.is_some_and(|arch| arch.at_least(2, 0));
+        self.stream.has_properties |= open.properties;
+        open.ambiguous |= prints_properties && !open.properties && self.stream.has_properties;
+        open
     }
 
     /// Figures that cannot be read still close the entry that they belong to.

@@ -30,6 +30,8 @@ pub(super) struct Stream {
     /// The ptxas run in which each kernel was reported, for device functions whose architecture is still open.
     undated: Vec<(usize, usize)>,
     interleaved: bool,
+    /// Entries have properties here.
+    pub(super) has_properties: bool,
 }
 
 /// A device function; it turns out to be a kernel when a `Used` line follows though no entry is open.
@@ -57,6 +59,10 @@ struct Burst {
 impl Stream {
     pub(super) fn new(id: u32) -> Stream {
         Stream { id, bursts: vec![Burst::default()], ..Stream::default() }
+    }
+
+    pub(super) fn is_interleaved(&self) -> bool {
+        self.interleaved
     }
 
     /// A new run of ptxas reports.

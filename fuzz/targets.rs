@@ -1,0 +1,74 @@
+//! What each fuzz target does with its bytes; shared with `tests/corpus.rs`.
+
+use std::fs;
+use std::io::{self, Read};
+
+use warplint::filter::Filter;
+use warplint::gpu::Gpu;
+use warplint::join::join;
+use warplint::model::{Report, symbol};
+use warplint::parse::{Echo, EchoMode, read_log};
+
+/// Gives out its bytes in pieces of one size.
+struct Pieces<'b>(&'b [u8], usize);
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let size = self.1.min(out.len()).min(self.0.len());
+        out[..size].copy_from_slice(&self.0[..size]);
+        self.0 = &self.0[size..];
+        Ok(size)
+    }
+}
+
+fn read(bytes: &[u8], piece: usize) -> Report {
+    let mut report = Report::default();
+    let mut sink = io::sink();
+    let mut echo = Echo::new(EchoMode::Others, &mut sink);
+    read_log(&mut Pieces(bytes, piece), "log", &mut report, &mut echo).expect("bytes in memory can be read");
+    join(&mut report);
+    report
+}
+
+/// A log is read, and gives the same facts however it comes in pieces.
+pub fn log(bytes: &[u8]) {
+    let whole = read(bytes, usize::MAX);
+    let pieces = read(bytes, 1 + bytes.len() % 13);
+    assert_eq!(whole.kernels, pieces.kernels);
+    assert_eq!(whole.messages, pieces.messages);
+    assert_eq!(whole.inputs, pieces.inputs);
+}
+
+/// Names are shown on one line, and the short ones are short.
+pub fn names(bytes: &[u8]) {
+    for name in [bytes.to_vec(), [b"_Z", bytes].concat()] {
+        let (short, full) = (symbol::short(&name), symbol::full(&name));
+        // At most sixty characters, each perhaps as an escape.
+        assert!(short.chars().count() <= 600, "{} bytes", short.len());
+        assert!(!short.contains(char::is_control) && !full.contains(char::is_control));
+        let _ = (symbol::base(&name), symbol::key(&name));
+    }
+}
+
+/// A file of device figures is read or refused.
+pub fn device(bytes: &[u8]) {
+    let path = std::env::temp_dir().join(format!("warplint-fuzz-{}", std::process::id()));
+    fs::write(&path, bytes).expect("the folder for temporary files can be written");
+    let _ = Gpu::resolve(&path.to_string_lossy());
+    let _ = fs::remove_file(&path);
+    let _ = Gpu::resolve(&String::from_utf8_lossy(bytes));
+}
+
+/// Any patterns are a filter or refused, and a filter leaves a report whole.
+pub fn filter(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (kernel, arch) = text.split_once('\n').unwrap_or((&text, "sm_80"));
+    let log =
+        "ptxas info    : Compiling entry function '_Z1kILi4EEvPf' for 'sm_80'\nptxas info    : Used 8 registers\n";
+    for filter in [Filter::new(Some(kernel), None), Filter::new(None, Some(arch))].into_iter().flatten() {
+        let mut report = read(log.as_bytes(), usize::MAX);
+        if filter.apply(&mut report).is_ok() {
+            assert_eq!(report.kernels.len(), 1);
+        }
+    }
+}

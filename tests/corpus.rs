@@ -1,0 +1,39 @@
+//! Replays what fuzzing found once, so that it stays mended.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation is how a test reports")]
+
+#[path = "../fuzz/targets.rs"]
+mod targets;
+
+use std::fs;
+use std::path::Path;
+
+fn replay(target: &str, run: impl Fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions").join(target);
+    let mut count = 0;
+    for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        run(&fs::read(entry.unwrap().path()).unwrap());
+        count += 1;
+    }
+    assert!(count > 0, "{} is empty", folder.display());
+}
+
+#[test]
+fn logs_that_once_were_read_wrongly_give_the_same_facts_in_any_pieces() {
+    replay("log", targets::log);
+}
+
+#[test]
+fn names_that_once_were_trouble_are_shown_safely() {
+    replay("names", targets::names);
+}
+
+#[test]
+fn files_of_device_figures_that_once_were_trouble_are_read_or_refused() {
+    replay("device", targets::device);
+}
+
+#[test]
+fn patterns_that_once_were_trouble_are_a_filter_or_refused() {
+    replay("filter", targets::filter);
+}

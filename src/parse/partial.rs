@@ -243,8 +243,7 @@ impl PartialRecord {
 
     /// Its text with the text of `line` behind it.
     fn append(&mut self, line: &[u8], blank: bool) {
-        // A name may begin with any character.
-        let tail = if self.is_name() { line.trim_ascii() } else { without_leader(line) };
+        let tail = if self.is_name() && !is_led_name(line) { line.trim_ascii() } else { without_leader(line) };
         if blank || (self.is_name() && tail.starts_with(b"for '")) {
             self.text.push(b' ');
         }
@@ -256,6 +255,12 @@ impl PartialRecord {
 fn without_leader(line: &[u8]) -> &[u8] {
     let leader = line.iter().take_while(|b| b"*/#|> \t".contains(b)).count();
     line[leader..].trim_ascii_end()
+}
+
+/// Whether a comment leader stands before what is surely a name; other names may begin with any character.
+fn is_led_name(line: &[u8]) -> bool {
+    let name = without_leader(line);
+    name.starts_with(b"_Z") || name.starts_with(b"for '") || line.trim_ascii_start().starts_with(b"// ")
 }
 
 fn is_one_word(line: &[u8]) -> bool {

@@ -20,6 +20,8 @@ const LONG_TEXT: usize = 8192;
 const LONG_ERROR: usize = 500;
 /// Lines of other tools that a listing may be interrupted by.
 const LISTING_WITHIN: u32 = 16;
+/// Lines of other tools that may stand between the first name of a listing and its figures.
+const FOREIGN_BEFORE: u32 = 4;
 /// How far back the header of a listing is looked for.
 const LOOK_BACK: usize = 4096;
 
@@ -414,18 +416,24 @@ impl<'r> LineReader<'r> {
     /// The lines of a listing before its first figures: fatbin header, headings, the function's name.
     fn look_back(&mut self, at: At<'_>) {
         let floor = at.line.saturating_sub(LOOK_BACK);
-        let mut lines = Vec::new();
+        let mut lines: Vec<(usize, &[u8])> = Vec::new();
+        let mut foreign = FOREIGN_BEFORE;
         let mut end = at.line;
         while end > floor {
             let start = scan::line_start(at.buffer, floor, end - 1);
             let line = &at.buffer[start..end - 1];
-            if listing::read(line) == listing::Line::Foreign {
+            if listing::read(line) != listing::Line::Foreign {
+                lines.push((start, line));
+            } else if foreign == 0
+                || lines.iter().any(|(_, line)| matches!(listing::read(line), listing::Line::Function(_)))
+            {
                 break;
+            } else {
+                foreign -= 1;
             }
-            lines.push((start, line));
             end = start;
         }
-        self.listing_start = lines.last().map(|(start, _)| *start);
+        self.listing_start = lines.last().map(|(start, _)| *start).filter(|_| foreign == FOREIGN_BEFORE);
         let here = self.position.place(At { column: 0, ..at });
         let feeds = |from: usize| memchr::memchr_iter(b'\n', &at.buffer[from..at.line]).count();
         for (start, line) in lines.into_iter().rev() {

@@ -31,7 +31,7 @@ fn read(bytes: &[u8], piece: usize) -> Report {
 }
 
 /// A log is read, and gives the same facts however it comes in pieces.
-pub fn log(bytes: &[u8]) {
+pub(crate) fn log(bytes: &[u8]) {
     let whole = read(bytes, usize::MAX);
     let pieces = read(bytes, 1 + bytes.len() % 13);
     assert_eq!(whole.kernels, pieces.kernels);
@@ -40,7 +40,7 @@ pub fn log(bytes: &[u8]) {
 }
 
 /// Names are shown on one line, and the short ones are short.
-pub fn names(bytes: &[u8]) {
+pub(crate) fn names(bytes: &[u8]) {
     for name in [bytes.to_vec(), [b"_Z", bytes].concat()] {
         let (short, full) = (symbol::short(&name), symbol::full(&name));
         // At most sixty characters, each perhaps as an escape.
@@ -51,7 +51,7 @@ pub fn names(bytes: &[u8]) {
 }
 
 /// A file of device figures is read or refused.
-pub fn device(bytes: &[u8]) {
+pub(crate) fn device(bytes: &[u8]) {
     let path = std::env::temp_dir().join(format!("warplint-fuzz-{}", std::process::id()));
     fs::write(&path, bytes).expect("the folder for temporary files can be written");
     let _ = Gpu::resolve(&path.to_string_lossy());
@@ -60,7 +60,7 @@ pub fn device(bytes: &[u8]) {
 }
 
 /// Any patterns are a filter or refused, and a filter leaves a report whole.
-pub fn filter(bytes: &[u8]) {
+pub(crate) fn filter(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (kernel, arch) = text.split_once('\n').unwrap_or((&text, "sm_80"));
     let log =

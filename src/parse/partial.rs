@@ -1,7 +1,7 @@
 //! Records that stand on several lines: wrapped by a pager, a terminal or a comment, or torn by another process whose
 //! own record is on the same line.
 
-use super::assemble::{Completeness, End};
+use super::assemble::End;
 use super::envelope::{self, Severity};
 use super::reader::{At, LineReader, Understood};
 use super::record::{self, Partial, Record};
@@ -82,7 +82,7 @@ impl LineReader<'_> {
         let mut partial = self.partial.take()?;
         let is_message = envelope::find(line).is_some();
         if partial.whole {
-            if !is_message && partial.goes_on_with(line) {
+            if !is_message && (partial.goes_on_with(line) || self.makes_a_known_name(&mut partial, line)) {
                 partial.whole = false;
             } else {
                 self.keep_whole(&partial);
@@ -115,6 +115,23 @@ impl LineReader<'_> {
         }
     }
 
+    /// Whether properties with `line` behind them are those of an open entry whose name holds blanks.
+    fn makes_a_known_name(&mut self, partial: &mut PartialRecord, line: &[u8]) -> bool {
+        if partial.what != PartialText::Record(Partial::Properties) || partial.text.len() + line.len() > LONGEST {
+            return false;
+        }
+        let before = partial.text.len();
+        [false, true].into_iter().any(|blank| {
+            partial.append(line, blank);
+            let known = match record::read(&partial.text) {
+                Record::Properties { name } => self.assembler.expects_properties_of(name),
+                _ => false,
+            };
+            partial.text.truncate(before);
+            known
+        })
+    }
+
     fn continue_record(&mut self, mut partial: PartialRecord, what: Partial, line: &[u8]) -> Option<Understood> {
         let before = partial.text.len();
         let first = partial.needs_blank();
@@ -134,12 +151,23 @@ impl LineReader<'_> {
             return None;
         }
         partial.append(line, blank);
-        if reading == Reading::Whole {
+        partial.whole = reading == Reading::Whole;
+        if partial.whole && !self.may_still_go_on(&partial, line) {
             self.keep_whole(&partial);
         } else {
             self.partial = Some(partial);
         }
         Some(Understood::Report)
+    }
+
+    /// Whether a record that is whole, and whose last line is `line`, may have been broken once more.
+    fn may_still_go_on(&mut self, partial: &PartialRecord, line: &[u8]) -> bool {
+        match record::read(&partial.text) {
+            Record::Entry { arch, .. } => arch.is_none(),
+            Record::Used { .. } => is_wrap_width(line.len()),
+            Record::Properties { name } => is_wrap_width(line.len()) && !self.assembler.expects_properties_of(name),
+            _ => false,
+        }
     }
 
     fn judge(&mut self, what: Partial, text: &[u8]) -> Reading {
@@ -169,9 +197,8 @@ impl LineReader<'_> {
                 self.assembler.frame(text, place, End::Cut);
             }
             Record::Used { text } => {
-                if self.assembler.used(text, place, End::MayGoOn) == Completeness::Unfinished {
-                    self.assembler.used(text, place, End::Cut);
-                }
+                let end = if usage::is_whole(text) { End::MayGoOn } else { End::Cut };
+                self.assembler.used(text, place, end);
             }
             Record::Properties { name } => self.assembler.properties(name, place),
             Record::LinkProperties { name, target } => self.assembler.link_properties(name, target, place),

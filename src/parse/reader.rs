@@ -9,7 +9,7 @@ use super::log::LONG_LINE;
 use super::nvcc::{self, Failure};
 use super::partial::{PartialRecord, PartialText, is_wrap_width};
 use super::record::{self, Partial, Record};
-use super::{clean, message, prefix, scan};
+use super::{clean, message, prefix, scan, usage};
 use crate::model::{InputFacts, MessageKind, Place, Report, Unread};
 
 /// Lines within which the frame of a `Function properties` line must come.
@@ -340,7 +340,7 @@ impl<'r> LineReader<'r> {
         if self.assembler.lacks_frame() {
             self.keep_frame_before(at);
         }
-        if self.may_be_wrapped(at) {
+        if self.may_be_wrapped(at) && usage::is_whole(text) {
             return self.hold_it(Partial::Used, text, at);
         }
         let place = self.position.place(at);

@@ -226,6 +226,11 @@ fn ends_short(rest: &[u8]) -> bool {
     b"barriers".starts_with(rest[digits..].trim_ascii_start())
 }
 
+/// Whether a `Used` line is understood to its end.
+pub(crate) fn is_whole(text: &[u8]) -> bool {
+    usage(text).is_some_and(|usage| !usage.unfinished && !usage.unread_item)
+}
+
 /// Whether a `Used` line gets as far as its first item.
 pub(crate) fn starts_whole(text: &[u8]) -> bool {
     registers(text).is_ok()

@@ -397,7 +397,6 @@ impl<'r> Assembler<'r> {
         let name = open.name.map(|id| self.report.names.get(id).to_vec()).unwrap_or_default();
         let kernel = open.name;
         self.finish(open, None, None);
-        self.stream.times.clear();
         let text = self.report.texts.intern(&name[..name.len().min(MAX_QUOTE)]);
         self.keep_message(MessageKind::Unread(Unread::NoFigures), kernel, None, text, place);
     }
@@ -437,22 +436,14 @@ impl<'r> Assembler<'r> {
     }
 
     pub(crate) fn compile_time(&mut self, ms: f64) {
-        let times = &mut self.stream.times;
-        match (&mut self.stream.function, times.none_is_pending()) {
-            (Some(function), true) => {
-                times.seen = true;
-                function.time = Some(ms);
+        if !self.stream.times.none_is_pending() {
+            if let Some(kernel) = self.stream.times.take() {
+                self.report.kernels[kernel].resources.compile_time_ms.get_or_insert(ms);
             }
-            (None, true) => {
-                // One too many: the head of the log is missing, and the last may have been another's.
-                if let Some(kernel) = times.retract() {
-                    self.report.kernels[kernel].resources.compile_time_ms = None;
-                }
-            }
-            _ => {
-                if let Some(kernel) = times.take() {
-                    self.report.kernels[kernel].resources.compile_time_ms.get_or_insert(ms);
-                }
+        } else if !self.stream.time_function(ms) {
+            // One too many: the head of the log is missing, and the last may have been another's.
+            if let Some(kernel) = self.stream.times.retract() {
+                self.report.kernels[kernel].resources.compile_time_ms = None;
             }
         }
     }

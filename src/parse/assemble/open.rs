@@ -162,9 +162,9 @@ impl Openings {
             Some(arch) if arch.at_least(2, 0) => !usage.constant.is_empty(),
             _ => true,
         });
-        // A kernel's stack holds at least its own frame.
+        // A stack holds at least the frame of its kernel, where that is sure.
         narrow(&|open| match (usage.cumulative_stack, open.frame) {
-            (Some(whole), Some((_, Some(frame)))) if !open.twin => frame.stack <= whole,
+            (Some(whole), Some((_, Some(frame)))) if !open.twin && !open.ambiguous => frame.stack <= whole,
             _ => true,
         });
         candidates

@@ -66,16 +66,20 @@ impl Stream {
 
     /// An entry for `arch` is reported.
     pub(super) fn note_entry(&mut self, arch: Option<Arch>) {
-        // In serial output a time comes before the next entry, or not at all.
-        if !self.times.seen || !self.interleaved {
-            self.times.clear();
-        }
         if let (Some(burst), Some(arch)) = (self.bursts.last_mut(), arch) {
             burst.mixed |= burst.arch.is_some_and(|known| known != arch);
             burst.arch = Some(arch);
             self.interleaved |= burst.mixed;
         }
         self.interleaved |= !self.openings.is_empty();
+    }
+
+    /// A time that is no kernel's: that of the function at hand, if no other can have come between.
+    pub(super) fn time_function(&mut self, ms: f64) -> bool {
+        let Some(function) = &mut self.function else { return false };
+        self.interleaved |= function.time.is_some();
+        function.time = Some(ms).filter(|_| !self.interleaved);
+        true
     }
 
     /// The ptxas run at hand: its architecture, and, while it has none, a number that tells it from others.
@@ -129,8 +133,6 @@ pub(super) struct Times {
     only: Option<usize>,
     /// The one whose time came last.
     given: Option<usize>,
-    /// The stream has compile times at all.
-    pub(super) seen: bool,
 }
 
 impl Times {
@@ -146,7 +148,6 @@ impl Times {
 
     /// The kernel whose time this one is.
     pub(super) fn take(&mut self) -> Option<usize> {
-        self.seen = true;
         self.pending = self.pending.saturating_sub(1);
         self.given = self.only.take();
         self.given
@@ -154,13 +155,6 @@ impl Times {
 
     /// The kernel whose time came last, once.
     pub(super) fn retract(&mut self) -> Option<usize> {
-        self.seen = true;
         self.given.take()
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.pending = 0;
-        self.only = None;
-        self.given = None;
     }
 }

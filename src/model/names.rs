@@ -66,6 +66,11 @@ impl Names {
         bytes_of(&self.chunks, self.spans[id.index()])
     }
 
+    /// Every string with its id.
+    pub fn iter(&self) -> impl Iterator<Item = (NameId, &[u8])> {
+        (0..).map(NameId).zip(self.spans.iter().map(|span| bytes_of(&self.chunks, *span)))
+    }
+
     /// How many distinct strings there are.
     #[must_use]
     pub fn len(&self) -> usize {

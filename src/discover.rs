@@ -109,9 +109,10 @@ fn source_kind(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// No log holds NUL bytes, unless it is UTF-16, which is no byte log either.
+/// No log holds NUL bytes, unless it is UTF-16, which Windows PowerShell writes and which is read.
 fn is_binary(start: &[u8]) -> bool {
-    start.starts_with(b"\x7fELF") || start.contains(&0)
+    let utf16 = start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff");
+    start.starts_with(b"\x7fELF") || (start.contains(&0) && !utf16)
 }
 
 fn holds(folder: &Path) -> String {
@@ -143,6 +144,7 @@ mod tests {
         assert_eq!(source_kind(Path::new("a/K.CU")), Some("a CUDA source"));
         assert_eq!(source_kind(Path::new("a/k.log")), None);
         assert!(is_binary(b"\x7fELF\x02") && is_binary(b"a\0b") && !is_binary(b"ptxas info\xff"));
+        assert!(!is_binary(b"\xff\xfep\0t\0"));
         assert!(matches!(input(Path::new("no/such/file.log")), Err(InputError::Unreadable { .. })));
         assert_eq!(input(Path::new("-")).expect("stdin"), Input::Stdin);
     }

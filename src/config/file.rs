@@ -76,7 +76,8 @@ fn fail_on(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<FailOn> {
     let name = walk.string("`fail-on`", "a string: deny, warn, note or never", value)?;
     let found = FailOn::ALL.into_iter().find(|level| level.name() == name);
     if found.is_none() {
-        let help = did_you_mean(name, FailOn::ALL.map(FailOn::name), "it is one of deny, warn, note and never");
+        let help =
+            did_you_mean(rule::meant(name), FailOn::ALL.map(FailOn::name), "it is one of deny, warn, note and never");
         walk.fault(value.span(), format!("`fail-on` cannot be `{name}`"), "", help);
     }
     found

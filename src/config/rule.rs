@@ -68,15 +68,20 @@ fn level(walk: &mut Walk<'_>, what: &str, value: &Value<'_>) -> Option<Spanned<L
     let name = walk.string(&format!("the level of {what}"), "a string", value)?;
     let level = Level::named(name);
     if level.is_none() {
-        let meant = match name {
-            "error" => "deny",
-            "off" | "ignore" | "none" => "allow",
-            other => other,
-        };
-        let help = did_you_mean(meant, LEVELS, "the levels are allow, note, warn and deny");
+        let help = did_you_mean(meant(name), LEVELS, "the levels are allow, note, warn and deny");
         walk.fault(value.span(), format!("`{name}` is no level"), "", help);
     }
     level.map(|level| Spanned::new(value.span(), level))
+}
+
+/// What other tools call a level.
+pub(super) fn meant(name: &str) -> &str {
+    match name {
+        "error" => "deny",
+        "off" | "ignore" => "allow",
+        "info" => "note",
+        other => other,
+    }
 }
 
 type Options = Vec<(Spanned<String>, toml::Value)>;

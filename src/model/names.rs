@@ -1,6 +1,6 @@
 //! Interned byte strings: a symbol or a log line that occurs a hundred thousand times is kept once.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -21,84 +21,77 @@ impl NameId {
 /// Bytes, not text: a log may hold a name in any encoding, and only what is printed is ever decoded.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    chunks: Vec<Vec<u8>>,
-    spans: Vec<Span>,
+    /// All strings, one behind the other.
+    bytes: Vec<u8>,
+    /// Where each string ends.
+    ends: Vec<usize>,
     table: HashTable<NameId>,
     hasher: DefaultHashBuilder,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    chunk: u32,
-    start: u32,
-    len: u32,
-}
-
-/// A chunk never grows past its capacity, so that no byte is copied twice.
-const CHUNK: usize = 256 * 1024;
-
 impl Names {
     /// The id of `text`, new or old.
     pub fn intern(&mut self, text: &[u8]) -> NameId {
-        let hash = self.hasher.hash_one(text);
-        let (chunks, spans) = (&self.chunks, &self.spans);
-        if let Some(id) = self.table.find(hash, |id| bytes_of(chunks, spans[id.index()]) == text) {
-            return *id;
+        let hash = self.hash(text);
+        if let Some(id) = self.find_hashed(hash, text) {
+            return id;
         }
-        let id = NameId(u32::try_from(self.spans.len()).unwrap_or(u32::MAX));
-        let span = self.store(text);
-        self.spans.push(span);
-        let (chunks, spans, hasher) = (&self.chunks, &self.spans, &self.hasher);
-        self.table.insert_unique(hash, id, |id| hasher.hash_one(bytes_of(chunks, spans[id.index()])));
+        let id = NameId(u32::try_from(self.ends.len()).unwrap_or(u32::MAX));
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+        let (bytes, ends, hasher) = (&self.bytes, &self.ends, &self.hasher);
+        self.table.insert_unique(hash, id, |id| hash_of(hasher, span(bytes, ends, *id)));
         id
     }
 
     /// The id of `text` if it has one.
     #[must_use]
     pub fn find(&self, text: &[u8]) -> Option<NameId> {
-        let hash = self.hasher.hash_one(text);
+        self.find_hashed(self.hash(text), text)
+    }
+
+    fn find_hashed(&self, hash: u64, text: &[u8]) -> Option<NameId> {
         self.table.find(hash, |id| self.get(*id) == text).copied()
+    }
+
+    fn hash(&self, text: &[u8]) -> u64 {
+        hash_of(&self.hasher, text)
     }
 
     /// The bytes behind an id.
     #[must_use]
     pub fn get(&self, id: NameId) -> &[u8] {
-        bytes_of(&self.chunks, self.spans[id.index()])
+        span(&self.bytes, &self.ends, id)
     }
 
     /// Every string with its id.
     pub fn iter(&self) -> impl Iterator<Item = (NameId, &[u8])> {
-        (0..).map(NameId).zip(self.spans.iter().map(|span| bytes_of(&self.chunks, *span)))
+        (0..).map(NameId).take(self.len()).map(|id| (id, self.get(id)))
     }
 
     /// How many distinct strings there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.spans.len()
+        self.ends.len()
     }
 
     /// True before the first string.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
-    }
-
-    fn store(&mut self, text: &[u8]) -> Span {
-        let fits = self.chunks.last().is_some_and(|chunk| chunk.capacity() - chunk.len() >= text.len());
-        if !fits {
-            self.chunks.push(Vec::with_capacity(text.len().max(CHUNK)));
-        }
-        let chunk = self.chunks.len() - 1;
-        let bytes = &mut self.chunks[chunk];
-        let start = bytes.len();
-        bytes.extend_from_slice(text);
-        let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Span { chunk: narrow(chunk), start: narrow(start), len: narrow(text.len()) }
+        self.ends.is_empty()
     }
 }
 
-fn bytes_of(chunks: &[Vec<u8>], span: Span) -> &[u8] {
-    &chunks[span.chunk as usize][span.start as usize..][..span.len as usize]
+/// The bytes alone: the length that `Hash` for slices adds tells no two of these apart.
+fn hash_of(hasher: &DefaultHashBuilder, text: &[u8]) -> u64 {
+    let mut state = hasher.build_hasher();
+    state.write(text);
+    state.finish()
+}
+
+fn span<'a>(bytes: &'a [u8], ends: &[usize], id: NameId) -> &'a [u8] {
+    let start = id.index().checked_sub(1).map_or(0, |before| ends[before]);
+    &bytes[start..ends[id.index()]]
 }
 
 #[cfg(test)]
@@ -108,7 +101,7 @@ mod tests {
     #[test]
     fn equal_bytes_have_one_id_and_keep_their_text() {
         let mut names = Names::default();
-        let long = vec![b'x'; CHUNK + 1];
+        let long = vec![b'x'; 300_000];
         let ids = [names.intern(b"_Z1kPf"), names.intern(&long), names.intern(b""), names.intern(b"\xff\xfe")];
         assert_eq!(names.intern(b"_Z1kPf"), ids[0]);
         assert_eq!(names.intern(&long), ids[1]);

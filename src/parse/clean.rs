@@ -2,6 +2,11 @@
 //!
 //! Only a line that the plain reading did not understand comes here, so undamaged logs pay nothing.
 
+/// Whether `line` holds a byte with which something starts that [`clean`] undoes.
+pub(crate) fn may_need_it(line: &[u8]) -> bool {
+    memchr::memchr3(0x1b, b'&', 0xe2, line).is_some() || memchr::memchr(0xc2, line).is_some()
+}
+
 /// Writes `line` to `clean` without ANSI escape sequences and with plain quotes; returns whether anything changed.
 pub(crate) fn clean(line: &[u8], clean: &mut Vec<u8>) -> bool {
     clean.clear();
@@ -10,6 +15,7 @@ pub(crate) fn clean(line: &[u8], clean: &mut Vec<u8>) -> bool {
         let (consumed, replacement): (usize, &[u8]) = match byte {
             0x1b => (escape_sequence(rest), b""),
             0xe2 if rest.starts_with("‘".as_bytes()) || rest.starts_with("’".as_bytes()) => (3, b"'"),
+            0xc2 if rest.starts_with("\u{a0}".as_bytes()) => (2, b" "),
             b'&' => entity(rest),
             _ => (1, &rest[..1]),
         };
@@ -30,7 +36,11 @@ fn escape_sequence(text: &[u8]) -> usize {
 }
 
 fn entity(text: &[u8]) -> (usize, &[u8]) {
-    const ENTITIES: [(&[u8], &[u8]); 7] = [
+    const ENTITIES: [(&[u8], &[u8]); 11] = [
+        (b"&nbsp;", b" "),
+        (b"&#160;", b" "),
+        (b"&lsquo;", b"'"),
+        (b"&rsquo;", b"'"),
         (b"&#39;", b"'"),
         (b"&#x27;", b"'"),
         (b"&apos;", b"'"),

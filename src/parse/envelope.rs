@@ -33,14 +33,6 @@ pub(crate) struct Envelope {
     pub(crate) text: usize,
 }
 
-/// What ptxas itself prints before nearly every line; tried first. All are equally long.
-const PLAIN: [(&[u8], Severity); 4] = [
-    (b"ptxas info    : ", Severity::Info),
-    (b"ptxas warning : ", Severity::Warning),
-    (b"ptxas error   : ", Severity::Error),
-    (b"ptxas fatal   : ", Severity::Fatal),
-];
-
 const TOOLS: [(&[u8], Tool); 5] = [
     (b"ptxas", Tool::Ptxas),
     (b"nvlink", Tool::Nvlink),
@@ -49,14 +41,30 @@ const TOOLS: [(&[u8], Tool); 5] = [
     (b"fatbinary", Tool::Other),
 ];
 
+/// Width to which the tools pad a severity.
+const PADDED: usize = 8;
+
 /// Whether `line` starts with an undamaged message of ptxas.
 pub(crate) fn is_plain(line: &[u8]) -> bool {
-    line.starts_with(b"ptxas ") && plain(line).is_some()
+    plain(line).is_some()
 }
 
+/// What ptxas itself prints before nearly every text, all equally long; tried first.
 fn plain(line: &[u8]) -> Option<Envelope> {
-    let (lead, severity) = PLAIN.iter().find(|(lead, _)| line.starts_with(lead))?;
-    Some(Envelope { tool: Tool::Ptxas, severity: *severity, start: 0, text: lead.len() })
+    // Compared as numbers: matching on the bytes would look at them one by one.
+    const INFO: u128 = u128::from_ne_bytes(*b"ptxas info    : ");
+    const WARNING: u128 = u128::from_ne_bytes(*b"ptxas warning : ");
+    const ERROR: u128 = u128::from_ne_bytes(*b"ptxas error   : ");
+    const FATAL: u128 = u128::from_ne_bytes(*b"ptxas fatal   : ");
+    let lead: &[u8; 16] = line.first_chunk()?;
+    let severity = match u128::from_ne_bytes(*lead) {
+        INFO => Severity::Info,
+        WARNING => Severity::Warning,
+        ERROR => Severity::Error,
+        FATAL => Severity::Fatal,
+        _ => return None,
+    };
+    Some(Envelope { tool: Tool::Ptxas, severity, start: 0, text: lead.len() })
 }
 
 /// The first message in `line`.
@@ -66,17 +74,47 @@ pub(crate) fn find(line: &[u8]) -> Option<Envelope> {
 
 /// The first message in `line`, no colon of which stands before `from`.
 pub(crate) fn find_from(line: &[u8], from: usize) -> Option<Envelope> {
-    if line.starts_with(b"ptxas ")
-        && let Some(envelope) = plain(line)
-    {
-        return Some(envelope);
-    }
-    memchr::memchr_iter(b':', &line[from..]).find_map(|colon| at_colon(line, from + colon))
+    plain(line).or_else(|| memchr::memchr_iter(b':', &line[from..]).find_map(|colon| at_colon(line, from + colon)))
 }
 
 /// The message whose severity ends before the colon at `colon`.
 pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
-    let before = line[..colon].trim_ascii_end();
+    let (lead, severity) = padded(&line[..colon]).or_else(|| squeezed(&line[..colon]))?;
+    let text = colon + 1 + usize::from(line.get(colon + 1) == Some(&b' '));
+    let speaker = lead.trim_ascii_end();
+    if let Some(located) = speaker.strip_suffix(b";") {
+        let start = if located.starts_with(b"ptxas ") { 0 } else { memchr::memmem::rfind(located, b"ptxas ")? };
+        return Some(Envelope { tool: Tool::Ptxas, severity, start, text });
+    }
+    // Glued to a line that another tool left without an end, only the tool's own padding shows what it is.
+    let padded = colon - lead.len() == PADDED && lead.len() == speaker.len() + 1;
+    if let Some((start, tool)) = named_at_end(speaker, padded) {
+        return (speaker.len() < lead.len()).then_some(Envelope { tool, severity, start, text });
+    }
+    let apart = line[..colon].ends_with(b" ");
+    (apart && ends_a_prefix(speaker)).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
+}
+
+/// The severity that `before` ends with, padded as the tools print it, and what stands before it.
+fn padded(before: &[u8]) -> Option<(&[u8], Severity)> {
+    const INFO: u64 = u64::from_ne_bytes(*b"info    ");
+    const WARNING: u64 = u64::from_ne_bytes(*b"warning ");
+    const ERROR: u64 = u64::from_ne_bytes(*b"error   ");
+    const FATAL: u64 = u64::from_ne_bytes(*b"fatal   ");
+    let (lead, word) = before.split_last_chunk()?;
+    let severity = match u64::from_ne_bytes(*word) {
+        INFO => Severity::Info,
+        WARNING => Severity::Warning,
+        ERROR => Severity::Error,
+        FATAL => Severity::Fatal,
+        _ => return None,
+    };
+    Some((lead, severity))
+}
+
+/// The severity that `before` ends with, whatever blanks are behind it, and what stands before it.
+fn squeezed(before: &[u8]) -> Option<(&[u8], Severity)> {
+    let before = before.trim_ascii_end();
     let word = before.iter().rev().take_while(|b| b.is_ascii_lowercase()).count();
     let (lead, word) = before.split_at(before.len() - word);
     let severity = match word {
@@ -86,24 +124,14 @@ pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
         b"fatal" => Severity::Fatal,
         _ => return None,
     };
-    let text = colon + 1 + usize::from(line.get(colon + 1) == Some(&b' '));
-    let speaker = lead.trim_ascii_end();
-    if let Some(located) = speaker.strip_suffix(b";") {
-        let start = if located.starts_with(b"ptxas ") { 0 } else { memchr::memmem::rfind(located, b"ptxas ")? };
-        return Some(Envelope { tool: Tool::Ptxas, severity, start, text });
-    }
-    if let Some((start, tool)) = named_at_end(speaker) {
-        return (speaker.len() < lead.len()).then_some(Envelope { tool, severity, start, text });
-    }
-    let padded = before.len() < colon;
-    (padded && ends_a_prefix(speaker)).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
+    Some((lead, severity))
 }
 
 /// The tool that `text` ends with, as a word of its own: not the end of a path or of an option.
-fn named_at_end(text: &[u8]) -> Option<(usize, Tool)> {
+fn named_at_end(text: &[u8], padded: bool) -> Option<(usize, Tool)> {
     TOOLS.iter().find_map(|(name, tool)| {
         let before = text.strip_suffix(*name)?;
-        let apart = before.last().is_none_or(|b| !b.is_ascii_alphanumeric() && !b"-_/\\.".contains(b));
+        let apart = padded || before.last().is_none_or(|b| !b.is_ascii_alphanumeric() && !b"-_/\\.".contains(b));
         apart.then_some((before.len(), *tool))
     })
 }
@@ -146,6 +174,7 @@ mod tests {
             ("ptxas bad sem.ptx, line 8; error   : Illegal", (Tool::Ptxas, Error, "Illegal")),
             ("nvcc fatal   : Unsupported", (Tool::Nvcc, Fatal, "Unsupported")),
             ("nvlink warning : Stack", (Tool::Nvlink, Warning, "Stack")),
+            ("[1/2] cc a.optxas info    : Used 3", (Tool::Ptxas, Info, "Used 3")),
             ("info    : 0 bytes gmem", (Tool::Unnamed, Info, "0 bytes gmem")),
             ("#17 12.34 info    : 0 bytes gmem", (Tool::Unnamed, Info, "0 bytes gmem")),
         ] {

@@ -30,7 +30,9 @@ pub(crate) enum Line<'a> {
     Function(&'a [u8]),
     /// `  REG:10 STACK:0 SHARED:0 …`
     Figures(Box<Listed>),
-    /// Headings, `Common:` and its figures, the rest of a fatbin header.
+    /// `Resource usage:`, with which the listing of one file or one architecture starts.
+    Start,
+    /// `Common:` and its figures, the rest of a fatbin header.
     Heading,
     /// No line of a listing.
     Foreign,
@@ -48,8 +50,10 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     if let Some(at) = memchr::memmem::find(text, b"REG:") {
         return figures(&text[at..]).map_or(Line::Foreign, |listed| Line::Figures(Box::new(listed)));
     }
-    const HEADINGS: [&[u8]; 12] = [
-        b"Resource usage",
+    if text.starts_with(b"Resource usage") {
+        return Line::Start;
+    }
+    const HEADINGS: [&[u8]; 11] = [
         b"Common:",
         b"GLOBAL:",
         b"CONSTANT[",

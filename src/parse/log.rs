@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 
+use super::decode::Decoded;
 use super::envelope;
 use super::nvcc;
 use super::reader::{LineReader, Understood};
@@ -11,9 +12,12 @@ use crate::model::{InputFacts, Report};
 /// Bytes asked for at once.
 const READ: usize = 256 * 1024;
 /// Longest line that is carried from one read to the next; of a longer one the beginning is read and the rest skipped.
-const LONG_LINE: usize = 1024 * 1024;
+pub(super) const LONG_LINE: usize = 1024 * 1024;
 /// Bytes before the unread ones that stay in the buffer, for the header of a listing.
 const BEHIND: usize = 4096;
+
+/// Bytes at the start of a log in which a NUL shows that it is none.
+const BINARY_WITHIN: u64 = 8192;
 
 /// What becomes of lines that are no resource report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,8 +58,15 @@ impl<'w> Echo<'w> {
 pub fn read_log(source: &mut dyn Read, name: &str, report: &mut Report, echo: &mut Echo<'_>) -> io::Result<()> {
     let input = u32::try_from(report.inputs.len()).unwrap_or(u32::MAX);
     report.inputs.push(InputFacts { name: name.to_owned(), ..InputFacts::default() });
-    let mut log = Log { lines: LineReader::new(report, input), echo, echoed: 0 };
-    let result = log.pump(source);
+    let mut log = Log {
+        lines: LineReader::new(report, input),
+        echo,
+        echoed: 0,
+        swallowed_return: false,
+        reports: false,
+        commands: nvcc::MAX_COMMANDS,
+    };
+    let result = log.pump(&mut Decoded::new(source));
     log.lines.finish();
     result
 }
@@ -65,6 +76,12 @@ struct Log<'r, 'e, 'w> {
     echo: &'e mut Echo<'w>,
     /// Bytes of the buffer that are echoed or swallowed.
     echoed: usize,
+    /// What was swallowed last ended in a carriage return whose line feed had not come.
+    swallowed_return: bool,
+    /// A report was read.
+    reports: bool,
+    /// Commands that are still to be looked at.
+    commands: usize,
 }
 
 /// The bytes at hand, of which those from `start` to `fill` are not read yet.
@@ -84,12 +101,13 @@ impl Log<'_, '_, '_> {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    self.process(&buffer.bytes, buffer.start, buffer.fill);
+                    self.process(&buffer.bytes[..buffer.fill], buffer.start, buffer.fill);
                     return Err(error);
                 }
             };
             let new = buffer.fill..buffer.fill + read;
             buffer.fill += read;
+            self.swallow_line_feed(&buffer.bytes[..buffer.fill], new.start);
             self.look_at(&buffer.bytes[new.clone()]);
             let end = memchr::memrchr2(b'\n', b'\r', &buffer.bytes[new.clone()]).map(|at| new.start + at + 1);
             match end {
@@ -98,13 +116,13 @@ impl Log<'_, '_, '_> {
                         buffer.start = scan::line_end(&buffer.bytes, new.start, end);
                         skipping = false;
                     }
-                    self.process(&buffer.bytes, buffer.start, end);
+                    self.process(&buffer.bytes[..buffer.fill], buffer.start, end);
                     buffer.start = end;
                 }
                 None if skipping => buffer.start = buffer.fill,
                 None if buffer.fill - buffer.start > LONG_LINE => {
-                    self.process(&buffer.bytes, buffer.start, buffer.fill);
-                    self.lines.note_long_line(&buffer.bytes[..buffer.fill], buffer.start);
+                    let end = buffer.start + LONG_LINE;
+                    self.process(&buffer.bytes[..end], buffer.start, end);
                     buffer.start = buffer.fill;
                     skipping = true;
                 }
@@ -114,7 +132,7 @@ impl Log<'_, '_, '_> {
             self.make_room(&mut buffer);
         }
         self.lines.ends_cut(buffer.start < buffer.fill && !skipping);
-        self.process(&buffer.bytes, buffer.start, buffer.fill);
+        self.process(&buffer.bytes[..buffer.fill], buffer.start, buffer.fill);
         self.echo_rest(&buffer.bytes, buffer.fill);
         Ok(())
     }
@@ -138,14 +156,9 @@ impl Log<'_, '_, '_> {
     /// Facts of new bytes as such.
     fn look_at(&mut self, new: &[u8]) {
         let facts = self.lines.facts();
-        facts.binary |= facts.bytes == 0 && memchr::memchr(0, new).is_some();
+        let head = usize::try_from(BINARY_WITHIN.saturating_sub(facts.bytes)).unwrap_or(0).min(new.len());
+        facts.binary |= memchr::memchr(0, &new[..head]).is_some();
         facts.bytes += new.len() as u64;
-        if !facts.compiles_cuda && facts.records == 0 {
-            facts.compiles_cuda = nvcc::compiles_cuda(new);
-            let options = nvcc::options(new);
-            facts.debug |= options.debug;
-            facts.separate |= options.separate;
-        }
     }
 
     fn echo_rest(&mut self, buffer: &[u8], to: usize) {
@@ -159,6 +172,7 @@ impl Log<'_, '_, '_> {
 
     /// Reads whole lines.
     fn process(&mut self, buffer: &[u8], start: usize, end: usize) {
+        let mut first_report = None;
         let mut scanner = Scanner::new(end);
         let mut at = start;
         while at < end {
@@ -172,12 +186,34 @@ impl Log<'_, '_, '_> {
                 }
             };
             let line_end = scan::line_end(buffer, found, end);
+            if found - line >= LONG_LINE {
+                at = line_end + 1;
+                continue;
+            }
             let understood = self.lines.take(buffer, line..line_end, found - line);
+            let from = self.lines.report_start(line);
             if understood == Understood::Report && self.echo.mode == EchoMode::Others {
-                self.swallow(buffer, line, line_end);
+                self.swallow(buffer, from, line_end);
+            }
+            if understood == Understood::Report {
+                first_report.get_or_insert(line);
             }
             at = line_end + 1;
         }
+        self.look_at_commands(&buffer[start..first_report.unwrap_or(end)]);
+        self.reports |= first_report.is_some();
+    }
+
+    /// Facts that only what comes before the first report of a log tells.
+    fn look_at_commands(&mut self, text: &[u8]) {
+        if self.reports {
+            return;
+        }
+        let facts = self.lines.facts();
+        facts.compiles_cuda = facts.compiles_cuda || nvcc::compiles_cuda(text);
+        let options = nvcc::options(text, &mut self.commands);
+        facts.debug |= options.debug;
+        facts.separate |= options.separate;
     }
 
     /// Takes a line, with its end, out of what is echoed.
@@ -185,5 +221,13 @@ impl Log<'_, '_, '_> {
         self.echo_rest(buffer, start);
         let crlf = buffer[end..].starts_with(b"\r\n");
         self.echoed = (end + 1 + usize::from(crlf)).min(buffer.len());
+        self.swallowed_return = &buffer[end..] == b"\r";
+    }
+
+    /// The line feed of a line that was swallowed when its carriage return was the last byte at hand.
+    fn swallow_line_feed(&mut self, buffer: &[u8], new: usize) {
+        if std::mem::take(&mut self.swallowed_return) && buffer[new..].starts_with(b"\n") && self.echoed == new {
+            self.echoed += 1;
+        }
     }
 }

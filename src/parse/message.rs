@@ -28,7 +28,7 @@ pub(crate) fn read(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
     }
     let said = without_code(text);
     let kernel = quoted_function(said).or_else(|| bare_entry(said));
-    let plain = |kind| Some(Reading { kind, kernel, unfinished: false });
+    let plain = |kind| Some(Reading { kind, kernel, unfinished: stops_in_a_name(said) });
     if severity >= Severity::Error {
         return plain(shared_limit(said).unwrap_or(MessageKind::Error));
     }
@@ -98,6 +98,12 @@ fn quoted_function(text: &[u8]) -> Option<&[u8]> {
     let end = AFTER.iter().filter_map(|after| memchr::memmem::find(rest, after)).min();
     let end = end.or_else(|| memchr::memrchr(b'\'', rest))?;
     (end > 0).then(|| &rest[..end])
+}
+
+/// Whether `text` stops before the quote that ends the name of a function.
+pub(crate) fn stops_in_a_name(text: &[u8]) -> bool {
+    let start = memchr::memmem::rfind(text, b"function '").map(|at| at + b"function '".len());
+    start.is_some_and(|start| start < text.len() && memchr::memchr(b'\'', &text[start..]).is_none())
 }
 
 /// The unquoted name in `… for entry <name> is out of range` and `… in function <name>. Try …`.

@@ -2,11 +2,14 @@
 
 mod assemble;
 mod clean;
+mod decode;
 mod envelope;
 mod listing;
 mod log;
 mod message;
 mod nvcc;
+mod partial;
+mod prefix;
 mod reader;
 mod record;
 mod scan;

@@ -32,8 +32,8 @@ static SEPARATE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("bug: the pattern is fixed")
 });
 
-/// Commands that are looked at in one piece of a log; those of a build are much alike.
-const MAX_COMMANDS: usize = 16;
+/// Commands that are looked at in a log; those of a build are much alike.
+pub(super) const MAX_COMMANDS: usize = 16;
 
 /// An error line of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +66,16 @@ pub(crate) struct Options {
     pub(crate) separate: bool,
 }
 
-/// Reads the first commands in `text`.
-pub(crate) fn options(text: &[u8]) -> Options {
+/// Reads the first `left` commands in `text`.
+pub(crate) fn options(text: &[u8], left: &mut usize) -> Options {
     let mut options = Options::default();
     let mut rest = text;
-    for _ in 0..MAX_COMMANDS {
-        let Some(at) = memchr::memmem::find(rest, b"nvcc") else { break };
+    while *left > 0 {
+        *left -= 1;
+        let Some(at) = memchr::memmem::find(rest, b"nvcc") else {
+            *left += 1;
+            break;
+        };
         let start = memchr::memrchr(b'\n', &rest[..at]).map_or(0, |feed| feed + 1);
         let end = memchr::memchr(b'\n', &rest[at..]).map_or(rest.len(), |feed| at + feed);
         let command = rest[start..end].trim_ascii_end();
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn options_are_those_of_nvcc_and_whole_words() {
-        let said = |text: &str| options(text.as_bytes());
+        let said = |text: &str| options(text.as_bytes(), &mut MAX_COMMANDS.clone());
         assert_eq!(said("nvcc -G -c a.cu"), Options { debug: true, separate: false });
         assert_eq!(
             said("x\n/usr/bin/nvcc -arch=sm_80 -rdc=true -c a.cu\r\n"),

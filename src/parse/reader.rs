@@ -5,32 +5,36 @@ use std::ops::Range;
 use super::assemble::{Assembler, Completeness, End};
 use super::envelope::{self, Envelope, Severity, Tool};
 use super::listing;
+use super::log::LONG_LINE;
 use super::nvcc::{self, Failure};
+use super::partial::{PartialRecord, PartialText, is_wrap_width};
 use super::record::{self, Partial, Record};
-use super::{clean, message, scan};
+use super::{clean, message, prefix, scan, usage};
 use crate::model::{InputFacts, MessageKind, Place, Report, Unread};
 
 /// Lines within which the frame of a `Function properties` line must come.
 const FRAME_WITHIN: u32 = 64;
-/// Lines that a wrapped or torn record may go on for.
-const PARTIAL_WITHIN: u32 = 4;
 /// Longest text of a message that is kept: a sentence, and a name that it may hold.
 const LONG_TEXT: usize = 8192;
 /// Longest error of another tool that is kept.
 const LONG_ERROR: usize = 500;
+/// Lines of other tools that a listing may be interrupted by.
+const LISTING_WITHIN: u32 = 16;
 /// How far back the header of a listing is looked for.
 const LOOK_BACK: usize = 4096;
 
 /// The state of one log while its lines are read.
 pub(super) struct LineReader<'r> {
-    assembler: Assembler<'r>,
+    pub(super) assembler: Assembler<'r>,
     position: Position,
     /// A record that goes on, on one of the next lines.
-    partial: Option<PartialRecord>,
-    /// Inside a `cuobjdump` listing every line is looked at.
-    in_listing: bool,
+    pub(super) partial: Option<PartialRecord>,
+    /// Inside a `cuobjdump` listing every line is looked at: lines of other tools that it may still be interrupted by.
+    listing_for: u32,
+    /// Where the listing starts in the buffer, when it was found after the fact.
+    listing_start: Option<usize>,
     /// The last line of the log lacks its end.
-    cut: bool,
+    pub(super) cut: bool,
     scratch: Vec<u8>,
 }
 
@@ -46,7 +50,7 @@ pub(super) enum Understood {
 
 /// Where something stands in the buffer; its line number is counted only when it is asked for.
 #[derive(Clone, Copy)]
-struct At<'b> {
+pub(super) struct At<'b> {
     buffer: &'b [u8],
     /// Start of the line.
     line: usize,
@@ -55,7 +59,7 @@ struct At<'b> {
 }
 
 impl At<'_> {
-    fn after(self, bytes: usize) -> Self {
+    pub(super) fn after(self, bytes: usize) -> Self {
         At { column: self.column + bytes, ..self }
     }
 }
@@ -92,26 +96,14 @@ impl Position {
     }
 }
 
-struct PartialRecord {
-    what: PartialText,
-    text: Vec<u8>,
-    place: Place,
-    lines_left: u32,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum PartialText {
-    Record(Partial),
-    Message(Severity),
-}
-
 impl<'r> LineReader<'r> {
     pub(super) fn new(report: &'r mut Report, input: u32) -> LineReader<'r> {
         LineReader {
             assembler: Assembler::new(report, input),
             position: Position { input, base: 0, counted: 0, lines: 0 },
             partial: None,
-            in_listing: false,
+            listing_for: 0,
+            listing_start: None,
             cut: false,
             scratch: Vec::new(),
         }
@@ -142,16 +134,12 @@ impl<'r> LineReader<'r> {
 
     /// True where the next line may matter though it holds no needle.
     pub(super) fn wants_every_line(&self) -> bool {
-        self.in_listing || self.partial.is_some() || self.assembler.awaits_frame()
+        self.listing_for > 0 || self.partial.is_some() || self.assembler.awaits_frame()
     }
 
-    /// The beginning of a line whose rest is skipped.
-    pub(super) fn note_long_line(&mut self, buffer: &[u8], start: usize) {
-        let line = &buffer[start..];
-        if memchr::memmem::find(line, b"ptxas").is_some() {
-            let place = self.position.place(At { buffer, line: start, column: 0 });
-            self.assembler.unread(Unread::LongLine, &line[..80.min(line.len())], place);
-        }
+    /// Where the report that the line at `start` belongs to starts, if that was found only now.
+    pub(super) fn report_start(&mut self, start: usize) -> usize {
+        self.listing_start.take().unwrap_or(start)
     }
 
     /// Reads the line at `range` of the buffer; nothing before `found` in it is of interest.
@@ -161,6 +149,10 @@ impl<'r> LineReader<'r> {
         if line.is_empty() {
             return Understood::Nothing;
         }
+        if line.len() >= LONG_LINE {
+            self.note_long_line(at, line);
+        }
+        let line = &line[..line.len().min(LONG_LINE)];
         let understood = self.read_line(at, line, found);
         if understood == Understood::Report {
             self.assembler.facts().records += 1;
@@ -168,8 +160,16 @@ impl<'r> LineReader<'r> {
         understood
     }
 
+    /// Of a long line the beginning is read, and the rest is skipped.
+    fn note_long_line(&mut self, at: At<'_>, line: &[u8]) {
+        if memchr::memmem::find(&line[..LONG_LINE], b"ptxas").is_some() {
+            let place = self.position.place(at);
+            self.assembler.unread(Unread::LongLine, &line[..80], place);
+        }
+    }
+
     fn read_line(&mut self, at: At<'_>, line: &[u8], found: usize) -> Understood {
-        if self.in_listing {
+        if self.listing_for > 0 {
             let understood = self.read_listing(at, line);
             if understood != Understood::Nothing {
                 return understood;
@@ -181,10 +181,12 @@ impl<'r> LineReader<'r> {
             return understood;
         }
         if let Some(envelope) = envelope::find_from(line, found) {
+            self.select_stream(&line[..envelope.start]);
             return self.read_message(at, line, envelope);
         }
         if self.assembler.awaits_frame() {
             if let Some(start) = record::frame_in(line) {
+                self.select_stream(&line[..start]);
                 let text = clean::without_project(line[start..].trim_ascii_end());
                 self.keep_frame(text, at.after(start));
                 return Understood::Report;
@@ -205,10 +207,18 @@ impl<'r> LineReader<'r> {
     fn read_damaged(&mut self, at: At<'_>, line: &[u8]) -> Understood {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut understood = Understood::Nothing;
-        if memchr::memchr2(0x1b, b'&', line).is_some() && clean::clean(line, &mut scratch) {
-            understood = match envelope::find(&scratch) {
-                Some(envelope) => self.read_message(at, &scratch, envelope),
-                None => self.read_failure(at, &scratch),
+        if clean::may_need_it(line) && clean::clean(line, &mut scratch) {
+            let frame = || self.assembler.awaits_frame().then(|| record::frame_in(&scratch)).flatten();
+            understood = match (envelope::find(&scratch), frame()) {
+                (Some(envelope), _) => {
+                    self.select_stream(&scratch[..envelope.start]);
+                    self.read_message(at, &scratch, envelope)
+                }
+                (None, Some(start)) => {
+                    self.keep_frame(scratch[start..].trim_ascii_end(), at.after(start));
+                    Understood::Report
+                }
+                (None, None) => self.read_failure(at, &scratch),
             };
         } else if scan::holds_error(line) {
             understood = self.read_failure(at, line);
@@ -232,7 +242,20 @@ impl<'r> LineReader<'r> {
         Understood::Message
     }
 
-    fn read_message(&mut self, at: At<'_>, line: &[u8], envelope: Envelope) -> Understood {
+    pub(super) fn place(&mut self, at: At<'_>) -> Place {
+        self.position.place(at)
+    }
+
+    /// The line at hand belongs to the job that its beginning names; a line that names none to that of the line before.
+    fn select_stream(&mut self, before: &[u8]) {
+        if !before.is_empty()
+            && let Some(stream) = prefix::stream(before)
+        {
+            self.assembler.select(stream);
+        }
+    }
+
+    pub(super) fn read_message(&mut self, at: At<'_>, line: &[u8], envelope: Envelope) -> Understood {
         let at = at.after(envelope.start);
         let text = clean::without_project(line[envelope.text..].trim_ascii_end()).trim_ascii_start();
         if envelope.severity != Severity::Info {
@@ -260,26 +283,37 @@ impl<'r> LineReader<'r> {
     /// A record of figures, cleaned of colours and typography where that makes one of it. False when it is none.
     fn read_record(&mut self, at: At<'_>, text: &[u8]) -> bool {
         let read = record::read(text);
-        let damaged = matches!(read, Record::Partial { .. } | Record::Text)
-            || text[text.len().saturating_sub(6)..].contains(&0x1b);
+        let damaged = match read {
+            Record::Partial { .. } | Record::Text => true,
+            Record::Entry { name, .. } | Record::Properties { name } | Record::LinkProperties { name, .. } => {
+                clean::may_need_it(name)
+            }
+            _ => text[text.len().saturating_sub(6)..].contains(&0x1b),
+        };
         if !damaged {
-            self.keep(at, read);
+            self.keep(at, text, read);
             return true;
         }
         let mut scratch = Vec::new();
-        let read = if clean::clean(text, &mut scratch) { record::read(scratch.trim_ascii_end()) } else { read };
-        match read {
+        let changed = clean::clean(text, &mut scratch);
+        let text = if changed { scratch.trim_ascii() } else { text };
+        match record::read(text) {
             Record::Text => return false,
             Record::Partial { what, text } => self.read_partial(at, what, text),
-            read => self.keep(at, read),
+            read => self.keep(at, text, read),
         }
         true
     }
 
-    fn keep(&mut self, at: At<'_>, record: Record<'_>) {
+    fn keep(&mut self, at: At<'_>, text: &[u8], record: Record<'_>) {
         match record {
             Record::Module => self.assembler.module(),
+            // CUDA 2 and 3 name no architecture; later it may have been wrapped onto the next line.
+            Record::Entry { arch: None, .. } if !self.cut => self.hold_it(Partial::Entry, text, at),
             Record::Entry { name, arch } => self.assembler.entry(name, arch, self.position.place(at)),
+            Record::Properties { name } if self.may_be_wrapped(at) && !self.assembler.expects_properties_of(name) => {
+                self.hold_it(Partial::Properties, text, at);
+            }
             Record::Properties { name } => self.assembler.properties(name, self.position.place(at)),
             Record::LinkProperties { name, target } => {
                 self.assembler.link_properties(name, target, self.position.place(at));
@@ -292,9 +326,22 @@ impl<'r> LineReader<'r> {
         }
     }
 
+    fn hold_it(&mut self, what: Partial, text: &[u8], at: At<'_>) {
+        let place = self.position.place(at);
+        self.hold(what, text, place);
+    }
+
+    /// Whether the line at hand ends where lines are usually broken.
+    fn may_be_wrapped(&self, at: At<'_>) -> bool {
+        !self.cut && is_wrap_width(scan::line_end(at.buffer, at.line, at.buffer.len()) - at.line)
+    }
+
     fn keep_used(&mut self, text: &[u8], at: At<'_>) {
         if self.assembler.lacks_frame() {
             self.keep_frame_before(at);
+        }
+        if self.may_be_wrapped(at) && usage::is_whole(text) {
+            return self.hold_it(Partial::Used, text, at);
         }
         let place = self.position.place(at);
         if self.assembler.used(text, place, self.end()) == Completeness::Unfinished {
@@ -306,7 +353,7 @@ impl<'r> LineReader<'r> {
     fn keep_frame_before(&mut self, at: At<'_>) {
         let line_feed = at.line.saturating_sub(1);
         let end = line_feed - usize::from(at.buffer[..line_feed].ends_with(b"\r"));
-        let start = scan::line_start(at.buffer, 0, end);
+        let start = scan::line_start(at.buffer, end.saturating_sub(LOOK_BACK), end);
         let line = &at.buffer[start..end];
         let Some(frame) = record::frame_in(line).filter(|frame| line[..*frame].trim_ascii().is_empty()) else { return };
         let here = self.position.place(At { column: 0, ..at });
@@ -343,8 +390,7 @@ impl<'r> LineReader<'r> {
     }
 
     fn read_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {
-        if !self.in_listing {
-            self.in_listing = true;
+        if self.listing_for == 0 {
             self.look_back(at);
         }
         let at = at.after(line.len() - line.trim_ascii_start().len());
@@ -354,13 +400,14 @@ impl<'r> LineReader<'r> {
             listing::Line::Figures(listed) => {
                 self.assembler.listed_figures(*listed, line.trim_ascii(), self.position.place(at));
             }
+            listing::Line::Start => self.assembler.begin_listing(),
             listing::Line::Heading => {}
             listing::Line::Foreign => {
-                self.in_listing = false;
-                self.assembler.end_listing();
+                self.listing_for = self.listing_for.saturating_sub(1);
                 return Understood::Nothing;
             }
         }
+        self.listing_for = LISTING_WITHIN;
         Understood::Report
     }
 
@@ -378,6 +425,7 @@ impl<'r> LineReader<'r> {
             lines.push((start, line));
             end = start;
         }
+        self.listing_start = lines.last().map(|(start, _)| *start);
         let here = self.position.place(At { column: 0, ..at });
         let feeds = |from: usize| memchr::memchr_iter(b'\n', &at.buffer[from..at.line]).count();
         for (start, line) in lines.into_iter().rev() {
@@ -390,104 +438,13 @@ impl<'r> LineReader<'r> {
                     let place = Place { line: here.line.saturating_sub(above), offset, ..here };
                     self.assembler.listed_function(name, place.after(indent));
                 }
+                listing::Line::Start => self.assembler.begin_listing(),
                 _ => {}
             }
         }
     }
 
-    fn begin_partial(&mut self, what: PartialText, text: &[u8], place: Place) {
-        self.end_partial();
-        self.partial = Some(PartialRecord { what, text: text.to_vec(), place, lines_left: PARTIAL_WITHIN });
-    }
-
-    /// A record that is not whole: wrapped by a pager, or torn by another process whose own record is on the same line.
-    fn read_partial(&mut self, at: At<'_>, what: Partial, text: &[u8]) {
-        let inner = inner_message(text);
-        let head = inner.map_or(text, |inner| &text[..inner]);
-        let place = self.position.place(at);
-        if self.cut {
-            self.unfinished(what, head, place);
-        } else {
-            self.begin_partial(PartialText::Record(what), head, place);
-        }
-        let Some(inner) = inner else { return };
-        // The other process's record is whole; the torn one's tail is on a later line.
-        let torn = self.partial.take();
-        if let Some(envelope) = envelope::find(&text[inner..]) {
-            self.read_message(at.after(inner), &text[inner..], envelope);
-        }
-        if self.partial.is_none() {
-            self.partial = torn;
-        }
-    }
-
-    /// Goes on with a record whose beginning stood on an earlier line. `None` when `line` is not its continuation.
-    fn continue_partial(&mut self, line: &[u8]) -> Option<Understood> {
-        let partial = self.partial.as_mut()?;
-        partial.lines_left -= 1;
-        if partial.lines_left == 0 {
-            self.end_partial();
-            return None;
-        }
-        if envelope::find(line).is_some() {
-            return None;
-        }
-        let joined = partial.joined(line);
-        let (what, place) = (partial.what, partial.place);
-        match what {
-            PartialText::Record(what) => self.continue_record(what, &joined, place),
-            PartialText::Message(severity) => {
-                let goes_on = message::read(severity, &joined).is_some_and(|reading| reading.unfinished);
-                match &mut self.partial {
-                    Some(partial) if goes_on => partial.text = joined,
-                    partial => {
-                        *partial = None;
-                        self.keep_joined_message(severity, &joined, place);
-                    }
-                }
-                Some(Understood::Report)
-            }
-        }
-    }
-
-    fn continue_record(&mut self, what: Partial, joined: &[u8], place: Place) -> Option<Understood> {
-        let taken = match record::read(joined) {
-            // A name that now holds a blank was joined with a line that is not its tail.
-            Record::Partial { .. } | Record::Text if what == Partial::Properties => return None,
-            Record::Partial { .. } | Record::Text => Completeness::Unfinished,
-            Record::Frame { text } => self.assembler.frame(text, place, End::MayGoOn),
-            Record::Used { text } => self.assembler.used(text, place, End::MayGoOn),
-            Record::Properties { name } => {
-                self.assembler.properties(name, place);
-                Completeness::Whole
-            }
-            Record::Entry { name, arch } => {
-                self.assembler.entry(name, arch, place);
-                Completeness::Whole
-            }
-            Record::Time { ms } => {
-                self.assembler.compile_time(ms);
-                Completeness::Whole
-            }
-            _ => Completeness::Whole,
-        };
-        match &mut self.partial {
-            Some(partial) if taken == Completeness::Unfinished => partial.text = joined.to_vec(),
-            partial => *partial = None,
-        }
-        Some(Understood::Report)
-    }
-
-    /// The rest of a record did not come.
-    fn end_partial(&mut self) {
-        let Some(partial) = self.partial.take() else { return };
-        match partial.what {
-            PartialText::Record(what) => self.unfinished(what, &partial.text, partial.place),
-            PartialText::Message(severity) => self.keep_joined_message(severity, &partial.text, partial.place),
-        }
-    }
-
-    fn keep_joined_message(&mut self, severity: Severity, text: &[u8], place: Place) {
+    pub(super) fn keep_joined_message(&mut self, severity: Severity, text: &[u8], place: Place) {
         let Some(reading) = message::read(severity, text) else { return };
         let kernel = reading.kernel.map(|name| self.assembler.name(name));
         if let Some(id) = self.assembler.repeat(&text[..text.len().min(LONG_TEXT)]) {
@@ -495,7 +452,7 @@ impl<'r> LineReader<'r> {
         }
     }
 
-    fn unfinished(&mut self, what: Partial, text: &[u8], place: Place) {
+    pub(super) fn unfinished(&mut self, what: Partial, text: &[u8], place: Place) {
         match what {
             // These say themselves that they are cut.
             Partial::Used => {
@@ -515,30 +472,6 @@ impl<'r> LineReader<'r> {
         }
         self.assembler.unread(Unread::Cut, text, place);
     }
-}
-
-impl PartialRecord {
-    /// Its text with the text of `line` behind it.
-    fn joined(&self, line: &[u8]) -> Vec<u8> {
-        let tail = line.trim_ascii();
-        let is_name = matches!(self.what, PartialText::Record(Partial::Entry | Partial::Properties));
-        // Comment leaders stand before every line of a wrapped comment; a name may begin with any character.
-        let leader = tail.iter().take_while(|b| b"*/#|> \t".contains(b)).count();
-        let tail = if is_name { tail } else { &tail[leader..] };
-        let mut text = self.text.clone();
-        // Names have no blanks where they are broken; sentences and lists do.
-        if !is_name || text.ends_with(b"for") || text.ends_with(b"function") {
-            text.push(b' ');
-        }
-        text.extend_from_slice(tail);
-        text
-    }
-}
-
-/// Where another message starts inside the text of one.
-fn inner_message(text: &[u8]) -> Option<usize> {
-    const TOOLS: [&[u8]; 2] = [b"ptxas info ", b"nvlink info "];
-    TOOLS.iter().filter_map(|tool| memchr::memmem::find(text, tool)).min()
 }
 
 /// Texts that the unnamed linker of the driver prints.

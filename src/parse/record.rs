@@ -51,7 +51,12 @@ pub(crate) fn read(text: &[u8]) -> Record<'_> {
             None => Record::Partial { what: Partial::Time, text },
         },
         Some(b'F') if text.starts_with(PROPERTIES) => properties(text),
-        Some(b'U') if text.starts_with(b"Used ") => Record::Used { text },
+        // The beginning of a line that was broken in its first words.
+        Some(b'C') if text.len() > 3 && ENTRY.starts_with(text) => Record::Partial { what: Partial::Entry, text },
+        Some(b'F') if text.len() > 3 && PROPERTIES.starts_with(text) => {
+            Record::Partial { what: Partial::Properties, text }
+        }
+        Some(b'U') if text.starts_with(b"Used ") || text == b"Used" => Record::Used { text },
         Some(b'u') if text.starts_with(b"used ") => {
             let (text, target) = without_target(text);
             Record::LinkUsed { text, target }
@@ -68,13 +73,20 @@ fn entry(text: &[u8]) -> Record<'_> {
     let rest = text[ENTRY.len()..].trim_ascii_start();
     let Some(rest) = rest.strip_prefix(b"'") else { return partial };
     let Some(quoted) = rest.strip_suffix(b"'") else { return partial };
-    let Some(quote) = memchr::memrchr(b'\'', quoted) else {
+    let Some(quote) = last_quote(quoted) else {
         // CUDA 2 and 3 name no architecture.
         return if is_whole_name(quoted) { Record::Entry { name: quoted, arch: None } } else { partial };
     };
     let Some(name) = quoted[..quote].strip_suffix(b"' for ") else { return partial };
     let arch = Arch::from_bytes(&quoted[quote + 1..]);
     if is_whole_name(name) { Record::Entry { name, arch } } else { partial }
+}
+
+/// The last quote in `text`; nearly always the one before the architecture, so the end is looked at first.
+fn last_quote(text: &[u8]) -> Option<usize> {
+    let near = text.len().saturating_sub(8);
+    let found = text[near..].iter().rposition(|b| *b == b'\'');
+    found.map(|at| near + at).or_else(|| memchr::memrchr(b'\'', text))
 }
 
 fn properties(text: &[u8]) -> Record<'_> {

@@ -10,7 +10,7 @@ use nom::combinator::{map, map_res, opt, value};
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser};
 
-use crate::model::Bytes;
+use crate::model::{Bytes, Unread};
 
 /// A stack frame line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,6 +224,53 @@ fn is_start_of_an_item(text: &[u8]) -> bool {
 fn ends_short(rest: &[u8]) -> bool {
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     b"barriers".starts_with(rest[digits..].trim_ascii_start())
+}
+
+/// Whether a `Used` line is understood to its end.
+pub(crate) fn is_whole(text: &[u8]) -> bool {
+    usage(text).is_some_and(|usage| !usage.unfinished && !usage.unread_item)
+}
+
+/// Whether a `Used` line gets as far as its first item.
+pub(crate) fn starts_whole(text: &[u8]) -> bool {
+    registers(text).is_ok()
+}
+
+/// Whether `text` may be the beginning of a `Used` line that was broken before its first item was whole.
+pub(crate) fn is_start_of_used(text: &[u8]) -> bool {
+    let word = |full: &[u8], text: &[u8]| full.starts_with(text);
+    let Some(rest) = text.strip_prefix(b"Used") else { return false };
+    let rest = rest.trim_ascii_start();
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    digits <= LONGEST_NUMBER && word(b"registers", rest[digits..].trim_ascii_start())
+}
+
+/// Whether `text` is the beginning of a stack frame line.
+pub(crate) fn is_start_of_frame(text: &[u8]) -> bool {
+    let mut rest = text;
+    for words in [&b"bytes stack frame,"[..], b"bytes spill stores,", b"bytes spill loads"] {
+        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        rest = rest[digits..].trim_ascii_start();
+        match rest.strip_prefix(words) {
+            Some(after) if digits > 0 => rest = after.trim_ascii_start(),
+            _ => return words.starts_with(rest) && (digits > 0 || rest.is_empty()),
+        }
+    }
+    rest.is_empty()
+}
+
+/// Digits of the largest number that can be true.
+const LONGEST_NUMBER: usize = 10;
+
+/// Whether a number in `text` is too large to be true.
+pub(crate) fn has_huge_number(text: &[u8]) -> bool {
+    let mut numbers = text.split(|b| !b.is_ascii_digit());
+    numbers.any(|digits| digits.len() > LONGEST_NUMBER || (digits.len() == LONGEST_NUMBER && number(digits).is_err()))
+}
+
+/// Why a line of figures could not be read.
+pub(crate) fn why_unread(text: &[u8], otherwise: Unread) -> Unread {
+    if has_huge_number(text) { Unread::Number } else { otherwise }
 }
 
 /// `Compile time = 58.684 ms`, in milliseconds.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::excerpt;
@@ -21,7 +22,7 @@ pub(super) const VERSION: u32 = 1;
 #[derive(Serialize)]
 struct WireKernel<'a> {
     name: Option<String>,
-    demangled: Option<String>,
+    demangled: Option<&'a str>,
     kind: &'static str,
     arch: Option<String>,
     registers: Option<u32>,
@@ -157,8 +158,10 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
 
 /// `"kernels": […],`
 pub(super) fn kernel_list(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut signatures = Signatures::default();
     list("kernels", context.report.kernels.iter().enumerate(), out, |(at, kernel), out| {
-        serde_json::to_writer(out, &wire_kernel(context, at, kernel)).map_err(io::Error::from)
+        let demangled = kernel.name.and_then(|name| signatures.of(&context.report.names, name));
+        serde_json::to_writer(out, &wire_kernel(context, at, kernel, demangled)).map_err(io::Error::from)
     })
 }
 
@@ -167,7 +170,7 @@ fn list<T>(
     key: &str,
     items: impl Iterator<Item = T>,
     out: &mut dyn Write,
-    write: impl Fn(T, &mut dyn Write) -> io::Result<()>,
+    mut write: impl FnMut(T, &mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     write!(out, "  \"{key}\": [")?;
     let mut separator = "\n    ";
@@ -184,14 +187,14 @@ fn name(names: &Names, id: Option<NameId>) -> Option<String> {
     id.map(|id| String::from_utf8_lossy(names.get(id)).into_owned())
 }
 
-fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel) -> WireKernel<'a> {
+fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel, demangled: Option<&'a str>) -> WireKernel<'a> {
     let report = context.report;
     let resources = &kernel.resources;
     let bytes = |size: Option<crate::model::Bytes>| size.map(crate::model::Bytes::get);
     let judged: Vec<&Judged> = context.numbers.of(at).collect();
     WireKernel {
         name: name(&report.names, kernel.name),
-        demangled: kernel.name.and_then(|id| symbol::demangle(report.names.get(id))),
+        demangled,
         kind: match kernel.kind {
             Kind::Entry => "entry",
             Kind::Function => "function",
@@ -221,6 +224,32 @@ fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel) -> WireKer
         launches: [],
         declared_at: None,
         reported_at: kernel.evidence.first().map(|place| WirePlace { path: report.file_of(place), line: place.line }),
+    }
+}
+
+/// Demangled names that were lately needed: one kernel has a record for each architecture and each set of figures, and
+/// demangling is the slowest part of a report.
+#[derive(Default)]
+struct Signatures {
+    known: HashMap<NameId, Option<String>>,
+    bytes: usize,
+}
+
+impl Signatures {
+    /// Bytes kept at most; then all are forgotten.
+    const MOST: usize = 16 * 1024 * 1024;
+
+    fn of(&mut self, names: &Names, id: NameId) -> Option<&str> {
+        if self.bytes > Signatures::MOST {
+            *self = Signatures::default();
+        }
+        let bytes = &mut self.bytes;
+        let signature = self.known.entry(id).or_insert_with(|| {
+            let signature = symbol::demangle(names.get(id));
+            *bytes += signature.as_ref().map_or(0, String::len);
+            signature
+        });
+        signature.as_deref()
     }
 }
 

@@ -1,0 +1,115 @@
+//! What is read of linked code: the lines of the linker, and the listing of `cuobjdump`.
+
+use super::index::Key;
+use super::open::MAX_OPEN;
+use super::{Assembler, figures};
+use crate::model::{Arch, Evidence, Kernel, Kind, LinkSource, Linked, NameId, Place, Unread};
+use crate::parse::listing::Listed;
+
+/// Where a `cuobjdump` listing stands.
+#[derive(Default)]
+pub(super) struct Listing {
+    arch: Option<Arch>,
+    /// The architecture came after the last listing and before this one.
+    fresh: bool,
+    function: Option<(NameId, Place)>,
+}
+
+impl Assembler<'_> {
+    pub(crate) fn link_properties(&mut self, name: &[u8], target: Option<Arch>, place: Place) {
+        self.flush_function();
+        let name = self.report.names.intern(name);
+        self.stream.awaiting_link.push((name, target, place));
+        if self.stream.awaiting_link.len() > MAX_OPEN {
+            self.stream.awaiting_link.remove(0);
+        }
+    }
+
+    pub(crate) fn link_used(&mut self, text: &[u8], target: Option<Arch>, place: Place) {
+        self.flush_function();
+        let quote = self.quote(text, place);
+        let Some(usage) = self.parsed.usage(quote.text, text) else {
+            return self.unread(Unread::Form, text, place);
+        };
+        if usage.unread_item {
+            self.unread(Unread::Item, text, place);
+        }
+        if usage.unfinished {
+            self.unread(Unread::Cut, text, place);
+        }
+        let candidates = self.stream.awaiting_link.iter().filter(|waiting| waiting.1 == target).count();
+        let Some(at) = self.stream.awaiting_link.iter().position(|waiting| waiting.1 == target) else {
+            return self.unread(Unread::Nameless, text, place);
+        };
+        let (name, arch, named_at) = self.stream.awaiting_link.remove(at);
+        let mut resources = figures(&usage, usage.unfinished);
+        // The linker's one stack figure counts callees; it is the kernel's only one unless ptxas told its own frame.
+        resources.stack = usage.cumulative_stack;
+        let kernel = Kernel {
+            name: Some(name),
+            kind: Kind::Entry,
+            arch,
+            resources,
+            ambiguous: candidates > 1,
+            unbounded_stack: false,
+            linked: true,
+            registers_before_link: None,
+            records: 0,
+            evidence: Evidence { name: Some(named_at), frame: None, usage: Some(quote) },
+        };
+        self.keep_linked(kernel, LinkSource::Nvlink, quote.text);
+    }
+
+    fn keep_linked(&mut self, kernel: Kernel, source: LinkSource, text: NameId) {
+        let key = Key {
+            name: kernel.name,
+            arch: kernel.arch,
+            entry: source == LinkSource::Nvlink,
+            ambiguous: kernel.ambiguous,
+            frame: None,
+            usage: Some(text),
+            burst: None,
+        };
+        self.linked.find_or_add(key, &mut self.report.linked, || Linked { kernel, source });
+    }
+
+    /// A fatbin header of a `cuobjdump` listing.
+    pub(crate) fn listed_arch(&mut self, arch: Option<Arch>) {
+        self.listing = Listing { arch, fresh: true, function: None };
+    }
+
+    /// The listing of one file starts. Only a header right before it tells its architecture.
+    pub(crate) fn begin_listing(&mut self) {
+        let arch = self.listing.arch.filter(|_| self.listing.fresh);
+        self.listing = Listing { arch, fresh: false, function: None };
+    }
+
+    pub(crate) fn listed_function(&mut self, name: &[u8], place: Place) {
+        let name = self.report.names.intern(name);
+        self.listing.function = Some((name, place));
+    }
+
+    pub(crate) fn listed_figures(&mut self, listed: Listed, text: &[u8], place: Place) {
+        let quote = self.quote(text, place);
+        if listed.unread_item {
+            self.unread(Unread::Item, text, place);
+        }
+        let function = self.listing.function.take();
+        if function.is_none() {
+            self.unread(Unread::Nameless, text, place);
+        }
+        let kernel = Kernel {
+            name: function.map(|(name, _)| name),
+            kind: if listed.is_entry { Kind::Entry } else { Kind::Function },
+            arch: self.listing.arch,
+            resources: listed.resources,
+            ambiguous: false,
+            unbounded_stack: listed.unbounded_stack,
+            linked: true,
+            registers_before_link: None,
+            records: 0,
+            evidence: Evidence { name: function.map(|(_, place)| place), frame: None, usage: Some(quote) },
+        };
+        self.keep_linked(kernel, LinkSource::Cuobjdump, quote.text);
+    }
+}

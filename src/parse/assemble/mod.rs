@@ -1,0 +1,566 @@
+//! Puts records together into kernels.
+//!
+//! ptxas prints the figures of a kernel in up to four records, of which only two carry its name, and several compilers
+//! may write into one log at once. So records are attached by name where they have one. A `Used` record, which has none,
+//! belongs to an entry that is open (its name was printed, its figures not yet); see [`open`] for which. Where lines say
+//! themselves which job wrote them, each job is a [`stream`] of its own.
+
+mod index;
+mod link;
+mod open;
+mod stream;
+
+use self::index::{Index, Key, Parsed};
+use self::open::{Complete, Figures, Open};
+use self::stream::{Function, Stream};
+use super::usage::{self, Frame, Usage};
+use crate::model::{
+    Arch, Bytes, Evidence, Kernel, Kind, Message, MessageKind, NameId, Place, Quote, Report, Resources, Unread,
+};
+
+/// Distinct messages that are kept; a hostile log may hold any number.
+const MAX_MESSAGES: usize = 1 << 16;
+
+/// Bytes of message texts that are kept.
+const MAX_MESSAGE_BYTES: usize = 16 << 20;
+
+/// Longest text of a line that is kept as evidence.
+const MAX_QUOTE: usize = 400;
+
+/// `Function properties` lines that wait for their frame at one time.
+const MAX_AWAITING: usize = 256;
+
+/// The state of one log while it is read.
+pub(crate) struct Assembler<'r> {
+    report: &'r mut Report,
+    input: u32,
+    /// What is under way in the stream that the line at hand belongs to, and in the others.
+    stream: Stream,
+    others: Vec<Stream>,
+    parsed: Parsed,
+    kernels: Index,
+    linked: Index,
+    messages: Vec<Option<u32>>,
+    message_bytes: usize,
+    listing: link::Listing,
+}
+
+/// Whether the record that ends here may go on, on the next line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    MayGoOn,
+    /// The log ends, or the rest did not come.
+    Cut,
+}
+
+/// Whether a record was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completeness {
+    Whole,
+    /// It stops within an item, and nothing was done with it.
+    Unfinished,
+}
+
+/// What a `Function properties` line belongs to.
+#[derive(Clone, PartialEq)]
+enum Owner {
+    Entry(NameId, Option<Arch>),
+    /// Its name is kept when its frame comes.
+    Function(Vec<u8>, Place),
+    /// A name that was torn and fits no open entry.
+    Nobody,
+}
+
+/// A `Function properties` line whose frame is still to come.
+struct Awaiting {
+    owner: Owner,
+    line: u32,
+    /// Another one waits too, so the frame may be the other's.
+    doubtful: bool,
+}
+
+impl<'r> Assembler<'r> {
+    pub(crate) fn new(report: &'r mut Report, input: u32) -> Assembler<'r> {
+        Assembler {
+            report,
+            input,
+            stream: Stream::new(stream::UNMARKED),
+            others: Vec::new(),
+            parsed: Parsed::default(),
+            kernels: Index::default(),
+            linked: Index::default(),
+            messages: Vec::new(),
+            message_bytes: 0,
+            listing: link::Listing::default(),
+        }
+    }
+
+    /// The records that come now are of the stream `id`.
+    pub(crate) fn select(&mut self, id: u32) {
+        if self.stream.id == id {
+            return;
+        }
+        let next = match self.others.iter().position(|other| other.id == id) {
+            Some(at) => self.others.remove(at),
+            None => Stream::new(id),
+        };
+        // The longest silent is the first.
+        let last = std::mem::replace(&mut self.stream, next);
+        self.others.push(last);
+        if self.others.len() > stream::MAX_STREAMS {
+            let silent = self.others.remove(0);
+            let last = std::mem::replace(&mut self.stream, silent);
+            self.finish_stream();
+            self.stream = last;
+        }
+    }
+
+    /// True while a `Function properties` line waits for its frame, which is on a line of its own without a tool's name.
+    pub(crate) fn awaits_frame(&self) -> bool {
+        !self.stream.awaiting_frame.is_empty() || self.others.iter().any(|other| !other.awaiting_frame.is_empty())
+    }
+
+    /// True when a `Used` record that comes now would have neither name nor frame.
+    pub(crate) fn lacks_frame(&self) -> bool {
+        self.stream.openings.is_empty() && self.stream.function.is_none() && self.stream.stray_frame.is_none()
+    }
+
+    /// Gives up waiting for frames that have not come within `lines` lines.
+    pub(crate) fn expire_frames(&mut self, line: u32, lines: u32) {
+        for stream in self.others.iter_mut().chain([&mut self.stream]) {
+            stream.awaiting_frame.retain(|awaiting| awaiting.line.saturating_add(lines) >= line);
+        }
+    }
+
+    /// A new run of ptxas reports.
+    pub(crate) fn module(&mut self) {
+        self.end_burst();
+        self.stream.begin_burst();
+    }
+
+    pub(crate) fn entry(&mut self, name: &[u8], arch: Option<Arch>, place: Place) {
+        let name = Some(self.report.names.intern(name));
+        self.open_entry(name, arch, place);
+    }
+
+    /// An entry whose name was torn or cut.
+    pub(crate) fn nameless_entry(&mut self, place: Place) {
+        self.open_entry(None, None, place);
+    }
+
+    fn open_entry(&mut self, name: Option<NameId>, arch: Option<Arch>, place: Place) {
+        self.flush_function();
+        self.stream.note_entry(arch);
+        if self.stream.openings.is_full() {
+            let mut complete = Vec::new();
+            let oldest = self.stream.openings.take_oldest(false, &mut complete);
+            self.finish_all(complete, false);
+            if let Some(oldest) = oldest {
+                self.finish_without_figures(oldest);
+            }
+        }
+        self.stream.openings.push(Open::new(name, arch, place));
+    }
+
+    pub(crate) fn properties(&mut self, name: &[u8], place: Place) {
+        self.flush_function();
+        let names = &self.report.names;
+        let called = |open: &Open| open.name.is_some_and(|id| names.get(id) == name);
+        let owner = match self.stream.openings.expecting_properties(called) {
+            Some(open) => owner_of(open),
+            None => Owner::Function(name.to_vec(), place),
+        };
+        self.await_frame(owner, place.line);
+    }
+
+    /// Whether an entry called `name` waits for its properties.
+    pub(crate) fn expects_properties_of(&mut self, name: &[u8]) -> bool {
+        let names = &self.report.names;
+        self.stream.openings.expects(|open| open.name.is_some_and(|id| names.get(id) == name))
+    }
+
+    /// Properties whose name was torn after `head`: those of the one open entry whose name begins like this.
+    pub(crate) fn torn_properties(&mut self, head: &[u8], place: Place) {
+        self.flush_function();
+        let names = &self.report.names;
+        let fits = |open: &Open| !head.is_empty() && open.name.is_some_and(|id| names.get(id).starts_with(head));
+        let only = self.stream.openings.is_the_only(fits);
+        let owner = match self.stream.openings.expecting_properties(fits).filter(|_| only) {
+            Some(open) => owner_of(open),
+            None => Owner::Nobody,
+        };
+        self.await_frame(owner, place.line);
+    }
+
+    fn await_frame(&mut self, owner: Owner, line: u32) {
+        let awaiting = &mut self.stream.awaiting_frame;
+        if awaiting.len() == MAX_AWAITING {
+            awaiting.remove(0);
+        }
+        awaiting.push(Awaiting { owner, line, doubtful: false });
+    }
+
+    /// A frame record. One that is cut has no figures that are surely whole.
+    pub(crate) fn frame(&mut self, text: &[u8], place: Place, end: End) -> Completeness {
+        let quote = self.quote(text, place);
+        let frame = self.parsed.frame(quote.text, text);
+        if frame.is_none() {
+            if end == End::MayGoOn && !usage::has_huge_number(text) {
+                return Completeness::Unfinished;
+            }
+            self.unread(usage::why_unread(text, Unread::Cut), text, place);
+        }
+        self.attach_frame(quote, frame);
+        Completeness::Whole
+    }
+
+    fn attach_frame(&mut self, quote: Quote, frame: Option<Frame>) {
+        let awaiting = &mut self.stream.awaiting_frame;
+        if awaiting.is_empty() {
+            return self.orphan_frame(quote, frame);
+        }
+        if awaiting.len() > 1 {
+            awaiting.iter_mut().for_each(|one| one.doubtful = true);
+        }
+        let Awaiting { owner, doubtful, .. } = awaiting.remove(0);
+        match owner {
+            Owner::Entry(name, arch) => {
+                let waiting = |open: &&mut Open| {
+                    open.name == Some(name) && open.arch == arch && open.frame.is_none() && open.properties
+                };
+                if let Some(open) = self.stream.openings.iter_mut().find(waiting) {
+                    open.frame = Some((quote, frame));
+                    open.ambiguous |= doubtful;
+                }
+            }
+            Owner::Function(name, place) => {
+                self.flush_function();
+                let name = self.report.names.intern(&name);
+                self.stream.function =
+                    Some(Function { name, place, frame: (quote, frame), time: None, ambiguous: doubtful });
+            }
+            Owner::Nobody => {}
+        }
+    }
+
+    /// A frame whose name is not in the log: of the kernel without a name before it, or of the one that follows.
+    fn orphan_frame(&mut self, quote: Quote, frame: Option<Frame>) {
+        match self.stream.frameless.take() {
+            Some(at) => {
+                let kernel = &mut self.report.kernels[at];
+                kernel.evidence.frame = Some(quote);
+                set_frame(&mut kernel.resources, frame);
+            }
+            None => self.stream.stray_frame = Some((quote, frame)),
+        }
+    }
+
+    /// A `Used` record. Where it is cut, what is missing is unknown, not zero.
+    pub(crate) fn used(&mut self, text: &[u8], place: Place, end: End) -> Completeness {
+        // What cannot be read is not kept as evidence: it may be endless.
+        let read = usage::starts_whole(text).then(|| self.quote(text, place));
+        let read = read.and_then(|quote| Some((quote, self.parsed.usage(quote.text, text)?)));
+        let Some((quote, usage)) = read else {
+            if end == End::MayGoOn && usage::is_start_of_used(text) {
+                return Completeness::Unfinished;
+            }
+            self.unread(usage::why_unread(text, Unread::Form), text, place);
+            self.close_without_figures();
+            return Completeness::Whole;
+        };
+        if usage.unfinished && end == End::MayGoOn {
+            return Completeness::Unfinished;
+        }
+        let cut = end == End::Cut;
+        if usage.unread_item {
+            self.unread(Unread::Item, text, place);
+        }
+        if cut {
+            self.unread(Unread::Cut, text, place);
+        }
+        self.attach_figures(Figures { quote, usage, cut });
+        Completeness::Whole
+    }
+
+    fn attach_figures(&mut self, figures: Figures) {
+        self.stream.note_figures(&figures.usage);
+        if self.stream.openings.is_empty() {
+            return match self.take_unopened() {
+                Some((open, time)) => {
+                    let at = self.finish(open, Some(&figures), time);
+                    self.stream.times.expect(Some(at));
+                }
+                None => self.nameless(figures),
+            };
+        }
+        let mut complete = Vec::new();
+        let last_is_new = self.stream.openings.take(figures, &mut complete);
+        self.finish_all(complete, last_is_new);
+        if !last_is_new {
+            self.stream.times.expect(None);
+        }
+    }
+
+    /// Keeps entries whose figures are complete; of the last the time is still to come, if it `is_new`.
+    fn finish_all(&mut self, complete: Vec<Complete>, is_new: bool) {
+        let last = complete.len();
+        for (count, (open, figures)) in (1..).zip(complete) {
+            self.forget_frame_of(&open);
+            let at = self.finish(open, Some(&figures), None);
+            if is_new && count == last {
+                self.stream.times.expect(Some(at));
+            }
+        }
+        for figures in std::mem::take(&mut self.stream.openings.orphans) {
+            self.nameless(figures);
+        }
+    }
+
+    /// Figures that cannot be read still close the entry that they belong to.
+    fn close_without_figures(&mut self) {
+        let mut complete = Vec::new();
+        let open = self.stream.openings.take_oldest(true, &mut complete);
+        self.finish_all(complete, false);
+        if let Some(mut open) = open {
+            open.ambiguous |= !self.stream.openings.is_empty();
+            self.forget_frame_of(&open);
+            self.finish(open, None, None);
+            self.stream.times.expect(None);
+        }
+    }
+
+    /// The kernel of clang's OpenMP and of old tools: properties and figures without a `Compiling` line before them.
+    fn take_unopened(&mut self) -> Option<(Open, Option<f64>)> {
+        let function = self.stream.function.take()?;
+        let mut open = Open::new(Some(function.name), None, function.place);
+        open.frame = Some(function.frame);
+        open.ambiguous = function.ambiguous;
+        Some((open, function.time))
+    }
+
+    fn nameless(&mut self, figures: Figures) {
+        let quote = figures.quote;
+        let text = self.report.texts.get(quote.text).to_vec();
+        self.unread(Unread::Nameless, &text, quote.place);
+        let frame = self.stream.stray_frame.take();
+        let lacks_frame = frame.is_none();
+        let place = frame.as_ref().map_or(quote.place, |(quote, _)| quote.place);
+        let mut open = Open::new(None, None, place);
+        open.frame = frame;
+        let at = self.finish(open, Some(&figures), None);
+        self.stream.times.expect(Some(at));
+        self.stream.frameless = lacks_frame.then_some(at);
+    }
+
+    fn forget_frame_of(&mut self, open: &Open) {
+        if let Some(name) = open.name
+            && !self.stream.awaiting_frame.is_empty()
+        {
+            self.stream.awaiting_frame.retain(|awaiting| awaiting.owner != Owner::Entry(name, open.arch));
+        }
+    }
+
+    fn finish(&mut self, open: Open, read: Option<&Figures>, time: Option<f64>) -> usize {
+        let (frame_quote, frame) = open.frame.map_or((None, None), |(quote, frame)| (Some(quote), frame));
+        let key = Key {
+            name: open.name,
+            arch: open.arch,
+            entry: true,
+            ambiguous: open.ambiguous,
+            frame: frame_quote.map(|quote| quote.text),
+            usage: read.map(|read| read.quote.text),
+            burst: None,
+        };
+        let at = self.kernels.find_or_add(key, &mut self.report.kernels, || {
+            let mut resources = read.map_or_else(Resources::default, |read| figures(&read.usage, read.cut));
+            set_frame(&mut resources, frame);
+            resources.compile_time_ms = time;
+            Kernel {
+                name: open.name,
+                kind: Kind::Entry,
+                arch: open.arch,
+                resources,
+                ambiguous: open.ambiguous,
+                unbounded_stack: false,
+                linked: false,
+                registers_before_link: None,
+                records: 0,
+                evidence: Evidence { name: Some(open.place), frame: frame_quote, usage: read.map(|read| read.quote) },
+            }
+        });
+        self.stream.frameless = None;
+        at
+    }
+
+    fn finish_without_figures(&mut self, open: Open) {
+        let place = open.place;
+        let name = open.name.map(|id| self.report.names.get(id).to_vec()).unwrap_or_default();
+        let kernel = open.name;
+        self.finish(open, None, None);
+        let text = self.report.texts.intern(&name[..name.len().min(MAX_QUOTE)]);
+        self.keep_message(MessageKind::Unread(Unread::NoFigures), kernel, None, text, place);
+    }
+
+    /// Keeps the device function that was read last, if it is one.
+    fn flush_function(&mut self) {
+        let Some(function) = self.stream.function.take() else { return };
+        let (arch, number) = self.stream.burst();
+        let key = Key {
+            name: Some(function.name),
+            arch,
+            entry: false,
+            ambiguous: function.ambiguous,
+            frame: Some(function.frame.0.text),
+            usage: None,
+            burst: arch.is_none().then_some(number),
+        };
+        let at = self.kernels.find_or_add(key, &mut self.report.kernels, || {
+            let mut resources = Resources { compile_time_ms: function.time, ..Resources::default() };
+            set_frame(&mut resources, function.frame.1);
+            Kernel {
+                name: Some(function.name),
+                kind: Kind::Function,
+                arch: None,
+                resources,
+                ambiguous: function.ambiguous,
+                unbounded_stack: false,
+                linked: false,
+                registers_before_link: None,
+                records: 0,
+                evidence: Evidence { name: Some(function.place), frame: Some(function.frame.0), usage: None },
+            }
+        });
+        if self.report.kernels[at].records == 1 {
+            self.stream.date_later(at);
+        }
+    }
+
+    pub(crate) fn compile_time(&mut self, ms: f64) {
+        if !self.stream.times.none_is_pending() {
+            if let Some(kernel) = self.stream.times.take() {
+                self.report.kernels[kernel].resources.compile_time_ms.get_or_insert(ms);
+            }
+        } else if !self.stream.time_function(ms) {
+            // One too many: the head of the log is missing, and the last may have been another's.
+            if let Some(kernel) = self.stream.times.retract() {
+                self.report.kernels[kernel].resources.compile_time_ms = None;
+            }
+        }
+    }
+
+    /// The count of a text that was seen before goes up by one; false when it is new.
+    pub(crate) fn repeat(&mut self, text: &[u8]) -> Option<NameId> {
+        let full = self.is_full();
+        let id = if full { self.report.texts.find(text)? } else { self.report.texts.intern(text) };
+        if let Some(at) = self.messages.get(id.index()).copied().flatten() {
+            self.report.messages[at as usize].count += 1;
+            return None;
+        }
+        (!full).then_some(id)
+    }
+
+    fn is_full(&self) -> bool {
+        self.report.messages.len() >= MAX_MESSAGES || self.message_bytes >= MAX_MESSAGE_BYTES
+    }
+
+    /// Keeps a message with a text that [`Assembler::repeat`] found to be new.
+    pub(crate) fn keep_message(
+        &mut self,
+        kind: MessageKind,
+        kernel: Option<NameId>,
+        arch: Option<Arch>,
+        text: NameId,
+        place: Place,
+    ) {
+        if self.is_full() {
+            return;
+        }
+        self.message_bytes += self.report.texts.get(text).len();
+        if self.messages.len() <= text.index() {
+            self.messages.resize(text.index() + 1, None);
+        }
+        self.messages[text.index()] = u32::try_from(self.report.messages.len()).ok();
+        self.report.messages.push(Message { kind, kernel, arch, text, place, count: 1 });
+    }
+
+    /// The id of a name that a message holds.
+    pub(crate) fn name(&mut self, name: &[u8]) -> NameId {
+        self.report.names.intern(name)
+    }
+
+    pub(crate) fn unread(&mut self, why: Unread, text: &[u8], place: Place) {
+        if let Some(id) = self.repeat(&text[..text.len().min(MAX_QUOTE)]) {
+            self.keep_message(MessageKind::Unread(why), None, None, id, place);
+        }
+    }
+
+    fn quote(&mut self, text: &[u8], place: Place) -> Quote {
+        Quote { place, text: self.report.texts.intern(&text[..text.len().min(MAX_QUOTE)]) }
+    }
+
+    /// Facts of the input as a whole.
+    pub(crate) fn facts(&mut self) -> &mut crate::model::InputFacts {
+        &mut self.report.inputs[self.input as usize]
+    }
+
+    /// The end of the log.
+    pub(crate) fn finish_log(&mut self) {
+        self.finish_stream();
+        while let Some(other) = self.others.pop() {
+            self.stream = other;
+            self.finish_stream();
+        }
+    }
+
+    fn end_burst(&mut self) {
+        self.flush_function();
+        if self.stream.is_separate() {
+            self.facts().separate = true;
+        }
+    }
+
+    fn finish_stream(&mut self) {
+        self.end_burst();
+        let mut complete = Vec::new();
+        let left = self.stream.openings.finish(&mut complete);
+        self.finish_all(complete, false);
+        for open in left {
+            self.finish_without_figures(open);
+        }
+        for (kernel, arch) in self.stream.dated_functions() {
+            self.report.kernels[kernel].arch = arch;
+        }
+    }
+}
+
+/// Marks that the entry has its properties.
+fn owner_of(open: &mut Open) -> Owner {
+    open.properties = true;
+    open.name.map_or(Owner::Nobody, |name| Owner::Entry(name, open.arch))
+}
+
+fn set_frame(resources: &mut Resources, frame: Option<Frame>) {
+    if let Some(frame) = frame {
+        resources.stack = Some(frame.stack);
+        resources.spill_stores = Some(frame.stores);
+        resources.spill_loads = Some(frame.loads);
+    }
+}
+
+/// The figures of a `Used` line. An item that a whole line lacks is zero; one that a cut line lacks is unknown.
+fn figures(usage: &Usage, cut: bool) -> Resources {
+    let whole = !cut;
+    let zero_if = |sure: bool| sure.then_some(Bytes::ZERO);
+    Resources {
+        registers: Some(usage.registers),
+        barriers: usage.barriers,
+        cumulative_stack: usage.cumulative_stack,
+        static_shared: usage.shared.or_else(|| zero_if(whole || usage.is_past_shared())),
+        local: usage.local,
+        constant: whole.then(|| usage.constant.as_slice().into()),
+        textures: usage.textures.or(whole.then_some(0)),
+        surfaces: usage.surfaces.or(whole.then_some(0)),
+        samplers: usage.samplers.or(whole.then_some(0)),
+        ..Resources::default()
+    }
+}

@@ -1,0 +1,270 @@
+//! Records that stand on several lines: wrapped by a pager, a terminal or a comment, or torn by another process whose
+//! own record is on the same line.
+
+use super::assemble::End;
+use super::envelope::{self, Severity};
+use super::reader::{At, LineReader, Understood};
+use super::record::{self, Partial, Record};
+use super::{message, usage};
+use crate::model::Place;
+
+/// Lines that a wrapped or torn record may go on for, besides those that only go on with its name.
+const WITHIN: u32 = 4;
+/// Longest text that is put together.
+const LONGEST: usize = 16 * 1024;
+/// Columns at which lines are usually broken.
+const WIDTHS: [usize; 9] = [72, 76, 78, 79, 80, 100, 120, 132, 160];
+
+/// A record whose end may be on one of the next lines.
+pub(super) struct PartialRecord {
+    what: PartialText,
+    text: Vec<u8>,
+    place: Place,
+    lines_left: u32,
+    /// It is whole as it stands, and only a line that goes on with it adds anything.
+    whole: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum PartialText {
+    Record(Partial),
+    Message(Severity),
+}
+
+/// How good a reading is that two lines put together give.
+#[derive(PartialEq, PartialOrd)]
+enum Reading {
+    Broken,
+    Unfinished,
+    Whole,
+}
+
+/// Whether a line of that many bytes may have been broken there.
+pub(super) fn is_wrap_width(bytes: usize) -> bool {
+    WIDTHS.contains(&bytes)
+}
+
+impl LineReader<'_> {
+    pub(super) fn begin_partial(&mut self, what: PartialText, text: &[u8], place: Place) {
+        self.end_partial();
+        self.partial = Some(PartialRecord { what, text: text.to_vec(), place, lines_left: WITHIN, whole: false });
+    }
+
+    /// Waits for one line before a record is taken as it stands.
+    pub(super) fn hold(&mut self, what: Partial, text: &[u8], place: Place) {
+        self.begin_partial(PartialText::Record(what), text, place);
+        self.partial.iter_mut().for_each(|partial| partial.whole = true);
+    }
+
+    /// A record that is not whole.
+    pub(super) fn read_partial(&mut self, at: At<'_>, what: Partial, text: &[u8]) {
+        let inner = inner_message(text);
+        let head = inner.map_or(text, |inner| &text[..inner]);
+        let place = self.place(at);
+        if self.cut {
+            self.unfinished(what, head, place);
+        } else {
+            self.begin_partial(PartialText::Record(what), head, place);
+        }
+        let Some(inner) = inner else { return };
+        // The other process's record is whole; the torn one's tail is on a later line.
+        let torn = self.partial.take();
+        if let Some(envelope) = envelope::find(&text[inner..]) {
+            self.read_message(at.after(inner), &text[inner..], envelope);
+        }
+        if self.partial.is_none() {
+            self.partial = torn;
+        }
+    }
+
+    /// Goes on with a record whose beginning stood on an earlier line. `None` when `line` is not its continuation.
+    pub(super) fn continue_partial(&mut self, line: &[u8]) -> Option<Understood> {
+        let mut partial = self.partial.take()?;
+        let is_message = envelope::find(line).is_some();
+        if partial.whole {
+            if !is_message && (partial.goes_on_with(line) || self.makes_a_known_name(&mut partial, line)) {
+                partial.whole = false;
+            } else {
+                self.keep_whole(&partial);
+                return None;
+            }
+        }
+        let name_goes_on = partial.is_name() && is_one_word(line) && partial.text.len() < LONGEST;
+        partial.lines_left -= u32::from(!name_goes_on);
+        if partial.lines_left == 0 {
+            self.partial = Some(partial);
+            self.end_partial();
+            return None;
+        }
+        if is_message || partial.text.len() + line.len() > LONGEST {
+            self.partial = Some(partial);
+            return None;
+        }
+        match partial.what {
+            PartialText::Record(what) => self.continue_record(partial, what, line),
+            PartialText::Message(severity) => {
+                let blank = !message::stops_in_a_name(&partial.text);
+                partial.append(line, blank);
+                if message::read(severity, &partial.text).is_some_and(|reading| reading.unfinished) {
+                    self.partial = Some(partial);
+                } else {
+                    self.keep_joined_message(severity, &partial.text, partial.place);
+                }
+                Some(Understood::Report)
+            }
+        }
+    }
+
+    /// Whether properties with `line` behind them are those of an open entry whose name holds blanks.
+    fn makes_a_known_name(&mut self, partial: &mut PartialRecord, line: &[u8]) -> bool {
+        if partial.what != PartialText::Record(Partial::Properties) || partial.text.len() + line.len() > LONGEST {
+            return false;
+        }
+        let before = partial.text.len();
+        [false, true].into_iter().any(|blank| {
+            partial.append(line, blank);
+            let known = match record::read(&partial.text) {
+                Record::Properties { name } => self.assembler.expects_properties_of(name),
+                _ => false,
+            };
+            partial.text.truncate(before);
+            known
+        })
+    }
+
+    fn continue_record(&mut self, mut partial: PartialRecord, what: Partial, line: &[u8]) -> Option<Understood> {
+        let before = partial.text.len();
+        let first = partial.needs_blank();
+        let mut best = None;
+        for blank in [first, !first] {
+            partial.append(line, blank);
+            let reading = self.judge(what, &partial.text);
+            partial.text.truncate(before);
+            if best.as_ref().is_none_or(|(known, _)| reading > *known) {
+                best = Some((reading, blank));
+            }
+        }
+        let (reading, blank) = best?;
+        if reading == Reading::Broken && matches!(what, Partial::Properties | Partial::Frame | Partial::Time) {
+            // A name that now holds a blank was joined with a line that is not its tail.
+            self.partial = Some(partial);
+            return None;
+        }
+        partial.append(line, blank);
+        partial.whole = reading == Reading::Whole;
+        if partial.whole && !self.may_still_go_on(&partial, line) {
+            self.keep_whole(&partial);
+        } else {
+            self.partial = Some(partial);
+        }
+        Some(Understood::Report)
+    }
+
+    /// Whether a record that is whole, and whose last line is `line`, may have been broken once more.
+    fn may_still_go_on(&mut self, partial: &PartialRecord, line: &[u8]) -> bool {
+        match record::read(&partial.text) {
+            Record::Entry { arch, .. } => arch.is_none(),
+            Record::Used { .. } => is_wrap_width(line.len()),
+            Record::Properties { name } => is_wrap_width(line.len()) && !self.assembler.expects_properties_of(name),
+            _ => false,
+        }
+    }
+
+    fn judge(&mut self, what: Partial, text: &[u8]) -> Reading {
+        match record::read(text) {
+            Record::Frame { text } if usage::frame(text).is_ok() => Reading::Whole,
+            Record::Frame { text } if usage::is_start_of_frame(text) => Reading::Unfinished,
+            Record::Used { text } => match usage::usage(text) {
+                Some(usage) if usage.unread_item => Reading::Broken,
+                Some(usage) if usage.unfinished => Reading::Unfinished,
+                Some(_) => Reading::Whole,
+                None if usage::is_start_of_used(text) => Reading::Unfinished,
+                None => Reading::Broken,
+            },
+            Record::Properties { name } if self.assembler.expects_properties_of(name) => Reading::Whole,
+            Record::Properties { name } if is_one_word(name) => Reading::Whole,
+            Record::Entry { .. } | Record::LinkProperties { .. } | Record::Time { .. } => Reading::Whole,
+            Record::Partial { what: still, .. } if still == what && what == Partial::Entry => Reading::Unfinished,
+            Record::Partial { what: still, .. } if still == what && is_one_word(text) => Reading::Unfinished,
+            _ => Reading::Broken,
+        }
+    }
+
+    fn keep_whole(&mut self, partial: &PartialRecord) {
+        let place = partial.place;
+        match record::read(&partial.text) {
+            Record::Frame { text } => {
+                self.assembler.frame(text, place, End::Cut);
+            }
+            Record::Used { text } => {
+                let end = if usage::is_whole(text) { End::MayGoOn } else { End::Cut };
+                self.assembler.used(text, place, end);
+            }
+            Record::Properties { name } => self.assembler.properties(name, place),
+            Record::LinkProperties { name, target } => self.assembler.link_properties(name, target, place),
+            Record::Entry { name, arch } => self.assembler.entry(name, arch, place),
+            Record::Time { ms } => self.assembler.compile_time(ms),
+            _ => {}
+        }
+    }
+
+    /// The rest of a record did not come.
+    pub(super) fn end_partial(&mut self) {
+        let Some(partial) = self.partial.take() else { return };
+        match partial.what {
+            _ if partial.whole => self.keep_whole(&partial),
+            PartialText::Record(what) => self.unfinished(what, &partial.text, partial.place),
+            PartialText::Message(severity) => self.keep_joined_message(severity, &partial.text, partial.place),
+        }
+    }
+}
+
+impl PartialRecord {
+    fn is_name(&self) -> bool {
+        matches!(self.what, PartialText::Record(Partial::Entry | Partial::Properties))
+    }
+
+    /// Whether a blank stood where the line was broken: names have none, but for those that hold blanks; sentences and
+    /// lists do, unless a terminal broke them in a word.
+    fn needs_blank(&self) -> bool {
+        !self.is_name() || [&b"for"[..], b"function", b"entry", b","].iter().any(|word| self.text.ends_with(word))
+    }
+
+    /// Whether `line` goes on with a record that could have ended.
+    fn goes_on_with(&self, line: &[u8]) -> bool {
+        let tail = without_leader(line);
+        match self.what {
+            PartialText::Record(Partial::Used) => tail.starts_with(b","),
+            PartialText::Record(Partial::Entry) => tail.starts_with(b"for '"),
+            PartialText::Record(Partial::Properties) => record::frame_in(line).is_none() && is_one_word(line),
+            _ => false,
+        }
+    }
+
+    /// Its text with the text of `line` behind it.
+    fn append(&mut self, line: &[u8], blank: bool) {
+        // A name may begin with any character.
+        let tail = if self.is_name() { line.trim_ascii() } else { without_leader(line) };
+        if blank || (self.is_name() && tail.starts_with(b"for '")) {
+            self.text.push(b' ');
+        }
+        self.text.extend_from_slice(tail);
+    }
+}
+
+/// Comment leaders stand before every line of a wrapped comment.
+fn without_leader(line: &[u8]) -> &[u8] {
+    let leader = line.iter().take_while(|b| b"*/#|> \t".contains(b)).count();
+    line[leader..].trim_ascii_end()
+}
+
+fn is_one_word(line: &[u8]) -> bool {
+    let word = line.trim_ascii();
+    !word.is_empty() && memchr::memchr2(b' ', b'\t', word).is_none()
+}
+
+/// Where another message starts inside the text of one.
+fn inner_message(text: &[u8]) -> Option<usize> {
+    const TOOLS: [&[u8]; 2] = [b"ptxas info ", b"nvlink info "];
+    TOOLS.iter().filter_map(|tool| memchr::memmem::find(text, tool)).min()
+}

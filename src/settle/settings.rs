@@ -174,3 +174,42 @@ impl FailOn {
         loudest.is_some_and(|level| level >= at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(settings: &Settings, rule: &str) -> Option<Level> {
+        let rule = Rule::named(rule).expect("a rule");
+        settings.level(rule, rule.page().group).map(|(level, _)| level)
+    }
+
+    #[test]
+    fn the_last_level_that_was_set_wins_whether_of_a_rule_or_a_group() {
+        let mut settings = Settings::default();
+        assert_eq!(level(&settings, "register-spill"), None);
+        let target = |name| Target::named(name).expect("a rule or group");
+        settings.set_level(target("register-spill"), Level::Deny, Origin::Config("w.toml:1".into()));
+        assert_eq!(level(&settings, "register-spill"), Some(Level::Deny));
+        settings.set_level(target("spills"), Level::Note, Origin::Option);
+        assert_eq!(level(&settings, "register-spill"), Some(Level::Note));
+        assert_eq!(level(&settings, "build-failed"), None);
+    }
+
+    #[test]
+    fn options_that_are_not_set_have_the_defaults_of_the_page() {
+        let rule = Rule::named("register-cliff").expect("a rule");
+        let mut settings = Settings::default();
+        assert_eq!(settings.options(rule, &rule.page()), rule.page().defaults());
+        settings.set_option(rule.id, "within", 4.into(), Origin::Option);
+        let options = settings.options(rule, &rule.page());
+        assert_eq!((&options["within"], &options["gain"]), (&4.into(), &0.1.into()));
+        assert_eq!(settings.option(rule, "within"), Some((&4.into(), &Origin::Option)));
+    }
+
+    #[test]
+    fn what_is_near_is_offered_and_what_is_not_is_not() {
+        assert_eq!(did_you_mean("fail_on", ["gpu", "fail-on"], "else"), "did you mean `fail-on`? else");
+        assert_eq!(did_you_mean("xyz", ["gpu", "fail-on"], "else"), "else");
+    }
+}

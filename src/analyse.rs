@@ -310,3 +310,73 @@ impl Analysis {
         u32::try_from(self.numbers.judged.len() - 1).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Place, Resources};
+    use crate::pattern::glob;
+
+    fn report(names: &[&str]) -> Report {
+        let mut report = Report::default();
+        for name in names {
+            let name = Some(report.names.intern(name.as_bytes()));
+            let resources = Resources { registers: Some(32), static_shared: Some(Bytes::ZERO), ..Resources::default() };
+            report.kernels.push(Kernel {
+                name,
+                kind: Kind::Entry,
+                arch: "sm_80".parse().ok(),
+                resources,
+                ambiguous: false,
+                unbounded_stack: false,
+                linked: false,
+                registers_before_link: None,
+                records: 1,
+                evidence: crate::model::Evidence::default(),
+            });
+        }
+        report
+    }
+
+    fn assumptions(report: &mut Report, entries: &[(&str, u32)]) -> Assumptions {
+        let text = report.texts.intern(b"name");
+        let quote = Quote { place: Place::default(), text };
+        let entry = |(name, threads): &(&str, u32)| Entry {
+            glob: (*name).to_owned(),
+            quote,
+            span: (0, 4),
+            block: BlockSize::new(*threads, 1, 1).ok(),
+            dynamic_shared: None,
+        };
+        let globs: Vec<_> = entries.iter().map(|(name, _)| glob(name).expect("a glob")).collect();
+        Assumptions {
+            entries: entries.iter().map(entry).collect(),
+            patterns: Patterns::new(&globs).expect("few globs"),
+            ..Assumptions::default()
+        }
+    }
+
+    #[test]
+    fn kernels_of_which_the_same_is_told_share_their_occupancy() {
+        let mut report = report(&["a1", "a2", "b", "c", "c"]);
+        let assumptions = assumptions(&mut report, &[("a?", 64), ("b", 64), ("gone", 32)]);
+        let numbers = analyse(&report, &assumptions);
+        assert_eq!(numbers.judged.len(), 2);
+        assert_eq!(numbers.ids(0), numbers.ids(2));
+        assert_ne!(numbers.ids(0), numbers.ids(3));
+        assert_eq!(numbers.judged[numbers.ids(0)[0] as usize].source, BlockSource::Config);
+        assert_eq!(numbers.judged[numbers.ids(4)[0] as usize].source, BlockSource::Sweep);
+        assert_eq!(numbers.told.len(), 2);
+        assert_eq!(numbers.unmatched, [2]);
+        assert_eq!(numbers.entries_of(report.kernels[2].name), [1]);
+    }
+
+    #[test]
+    fn without_entries_no_name_is_looked_at() {
+        let mut report = report(&["a"]);
+        let assumptions = assumptions(&mut report, &[]);
+        let numbers = analyse(&report, &assumptions);
+        assert!(numbers.matched.of_name.is_empty() && numbers.told_of.is_empty() && numbers.unmatched.is_empty());
+        assert!(numbers.entries_of(report.kernels[0].name).is_empty());
+    }
+}

@@ -122,12 +122,12 @@ pub struct InputArgs {
     /// Run ptxas on PTX inputs
     #[arg(long, hide = true)]
     pub assemble: bool,
-    /// Which configuration.
-    #[command(flatten)]
-    pub config: ConfigArgs,
     /// Piped lines that go on to stderr: those that are no resource report (auto), all, none
     #[arg(long, value_enum, default_value_t, value_name = "WHICH", hide_possible_values = true)]
     pub passthrough: Passthrough,
+    /// Which configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }
 
 /// Which configuration.

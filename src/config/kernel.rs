@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use globset::Glob;
+use hashbrown::HashMap;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -36,11 +37,13 @@ pub(super) fn read(walk: &mut Walk<'_>, value: &Value<'_>) -> Vec<KernelEntry> {
         return Vec::new();
     }
     let mut entries: Vec<KernelEntry> = Vec::new();
+    let mut first: HashMap<String, usize> = HashMap::new();
     for value in walk.list("`kernel`", "a list of tables, each written as [[kernel]]", value) {
         let Some(entry) = entry(walk, value) else { continue };
-        let same = |other: &&KernelEntry| other.name.get_ref() == entry.name.get_ref();
-        if let Some(other) = entries.iter().find(same) {
-            let line = walk.line(other.name.span().start);
+        let start = entry.name.span().start;
+        let known = *first.entry(entry.name.get_ref().clone()).or_insert(start);
+        if known != start {
+            let line = walk.line(known);
             let message = format!("a second entry for `{}`", entry.name.get_ref());
             walk.fault(entry.name.span(), message, format!("the first is on line {line}"), "join them".to_owned());
         }

@@ -51,16 +51,17 @@ pub fn load(choice: Choice<'_>) -> Result<Config, ConfigError> {
 /// A few questions to the file system, and no more.
 fn nearest() -> Option<PathBuf> {
     let working = std::env::current_dir().ok()?;
-    let mut up = PathBuf::new();
+    // As text: a finding shows the path, and shows it alike on every system.
+    let mut up = String::new();
     for folder in working.ancestors() {
         // Also a link that leads nowhere: it is there, and saying so is better than doing without.
         if folder.join(NAME).symlink_metadata().is_ok() {
-            return Some(up.join(NAME));
+            return Some(PathBuf::from(up + NAME));
         }
         if folder.join(".git").symlink_metadata().is_ok() {
             return None;
         }
-        up.push("..");
+        up.push_str("../");
     }
     None
 }
@@ -119,10 +120,10 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
     }
     match Patterns::new(file.kernels.iter().map(|kernel| &kernel.glob)) {
         Ok(patterns) => config.patterns = patterns,
-        Err(reason) => faults.push(Fault {
+        Err(_) => faults.push(Fault {
             span: file.kernels.first().map_or(0..0, |kernel| kernel.name.span()),
             message: "the names of all [[kernel]] entries are too much together".to_owned(),
-            label: reason,
+            label: String::new(),
             help: Some("use fewer entries, or shorter names".to_owned()),
         }),
     }

@@ -112,7 +112,7 @@ impl Config {
         let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let place = Place {
             input: Place::CONFIG,
-            line: narrow(1 + before.matches('\n').count()),
+            line: narrow(1 + memchr::memchr_iter(b'\n', before.as_bytes()).count()),
             column_offset: narrow(indent),
             offset: start as u64,
         };

@@ -10,7 +10,7 @@ use warplint::model::{Arch, Report};
 use warplint::parse::{Echo, EchoMode, read_log};
 use warplint::report::{Format, Layout, Style, render};
 use warplint::rules::Context;
-use warplint::settle::{Levels, activate, settle};
+use warplint::settle::{Settings, activate, settle};
 
 const NOISY: &[u8] = include_bytes!("../fixtures/perf/ptxas_noisy_300k.log");
 const LONG_NAMES: &[u8] = include_bytes!("../fixtures/perf/ptxas_long_500k.log");
@@ -27,8 +27,8 @@ fn lint(log: &[u8]) -> usize {
     let mut report = read(log);
     join(&mut report);
     let numbers = analyse(&report, &Assumptions::default());
-    let rules = activate(&Levels::default());
-    let verdict = settle(Context { report: &report, numbers: &numbers }, &rules);
+    let rules = activate(&Settings::default());
+    let verdict = settle(Context { report: &report, numbers: &numbers }, &rules, &[]);
     let mut out = Vec::new();
     let layout = Layout { style: Style::PLAIN, limit: 100, verbose: false, quiet: false };
     render(Format::Human, &verdict, &layout, &mut out).expect("memory can be written to");

@@ -3,22 +3,53 @@
 use hashbrown::HashMap;
 
 use crate::gpu::{Gpu, Launch, Occupancy, occupancy, suggest_block_size};
-use crate::model::{Arch, BlockSize, Bytes, Kernel, Kind, Report};
+use crate::model::{Arch, BlockSize, Bytes, Kernel, Kind, NameId, Quote, Report};
+use crate::pattern::Patterns;
 
 /// What the user told about launches.
 #[derive(Debug, Clone, Default)]
 pub struct Assumptions {
     /// The GPUs to judge for; empty for each kernel's own architecture.
     pub gpus: Vec<Gpu>,
+    /// The size of a block, for kernels of which no entry tells one.
+    pub block: Option<BlockSize>,
+    /// Dynamic shared memory a block likewise.
+    pub dynamic_shared: Option<Bytes>,
+    /// What is told of single kernels, in order: of several that match, the first that tells something holds.
+    pub entries: Vec<Entry>,
+    /// The names of the entries' kernels, in the same order.
+    pub patterns: Patterns,
+}
+
+/// What the configuration tells of the kernels of one name.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The glob that is held against their names.
+    pub glob: String,
+    /// The line of the glob.
+    pub quote: Quote,
+    /// The bytes of the line's text that the glob takes.
+    pub span: (usize, usize),
     /// The size of a block.
     pub block: Option<BlockSize>,
     /// Dynamic shared memory a block.
     pub dynamic_shared: Option<Bytes>,
 }
 
+/// What is told of the launch of a kernel, and where.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Told {
+    /// The size of a block.
+    pub block: Option<(BlockSize, BlockSource)>,
+    /// Dynamic shared memory a block.
+    pub dynamic_shared: Option<(Bytes, BlockSource)>,
+}
+
 /// Where a block size comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockSource {
+    /// A `[[kernel]]` entry of the configuration.
+    Config,
     /// `--block`
     Option,
     /// Nothing tells it: the best of all multiples of 32.
@@ -30,6 +61,7 @@ impl BlockSource {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            BlockSource::Config => "config",
             BlockSource::Option => "option",
             BlockSource::Sweep => "sweep",
         }
@@ -61,10 +93,50 @@ pub struct Numbers {
     /// For each kernel of the report, the span of `ids` that is its own.
     spans: Vec<(u32, u32)>,
     ids: Vec<u32>,
-    /// The block size that was told.
-    pub block: Option<BlockSize>,
-    /// The dynamic shared memory that was told.
-    pub dynamic_shared: Option<Bytes>,
+    /// Every distinct thing that is told of a kernel's launch; first, what is told of a kernel that no entry names.
+    pub told: Vec<Told>,
+    /// For each kernel of the report its index of `told`; empty where all have the first.
+    told_of: Vec<u32>,
+    /// What the configuration tells of single kernels.
+    pub entries: Vec<Entry>,
+    /// The entries that name no kernel of the log, as indices.
+    pub unmatched: Vec<usize>,
+    matched: Matched,
+}
+
+/// Which entries name which kernels.
+#[derive(Debug, Clone, Default)]
+struct Matched {
+    /// For each name an index of `sets`; empty without entries.
+    of_name: Vec<u32>,
+    /// The distinct lists of entries that name a kernel, in order.
+    sets: Vec<Vec<usize>>,
+}
+
+impl Matched {
+    /// Holds every distinct name of the log against the entries, once.
+    ///
+    /// Names of kernels that options leave out take part: an entry for such a kernel is not a mistake.
+    fn new(report: &Report, assumptions: &Assumptions) -> Matched {
+        if assumptions.entries.is_empty() {
+            return Matched::default();
+        }
+        let mut matched = Matched::default();
+        let mut known: HashMap<Vec<usize>, u32> = HashMap::new();
+        for (_, name) in report.names.iter() {
+            let set = assumptions.patterns.matching(name);
+            let id = *known.entry(set).or_insert_with_key(|set| {
+                matched.sets.push(set.clone());
+                narrow(matched.sets.len() - 1)
+            });
+            matched.of_name.push(id);
+        }
+        matched
+    }
+
+    fn of(&self, name: Option<NameId>) -> Option<u32> {
+        self.of_name.get(name?.index()).copied()
+    }
 }
 
 impl Numbers {
@@ -78,6 +150,24 @@ impl Numbers {
     /// The occupancies of kernel `at`.
     pub fn of(&self, at: usize) -> impl Iterator<Item = &Judged> {
         self.ids(at).iter().map(|id| &self.judged[*id as usize])
+    }
+
+    /// The entries that name the kernel called `name`, in order.
+    #[must_use]
+    pub fn entries_of(&self, name: Option<NameId>) -> &[usize] {
+        self.matched.of(name).map_or(&[], |set| &self.matched.sets[set as usize])
+    }
+
+    /// What is told of the launch of kernel `at`.
+    #[must_use]
+    pub fn told(&self, at: usize) -> Option<&Told> {
+        self.told.get(self.told_id(at))
+    }
+
+    /// The same as an index of [`Numbers::told`].
+    #[must_use]
+    pub fn told_id(&self, at: usize) -> usize {
+        self.told_of.get(at).copied().unwrap_or_default() as usize
     }
 
     /// The GPU that `judged` is for.
@@ -94,15 +184,15 @@ struct Need {
     registers: u32,
     shared: Bytes,
     barriers: u32,
+    told: Told,
 }
 
-struct Analysis<'a> {
+struct Analysis {
     numbers: Numbers,
     /// Whether the GPUs were asked for, or follow the kernels.
     asked: bool,
     own: HashMap<Arch, Option<u32>>,
     known: HashMap<Need, Option<u32>>,
-    assumptions: &'a Assumptions,
 }
 
 /// Computes the occupancies of all kernels of `report`.
@@ -110,23 +200,60 @@ struct Analysis<'a> {
 pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
     let numbers = Numbers {
         gpus: assumptions.gpus.clone(),
-        block: assumptions.block,
-        dynamic_shared: assumptions.dynamic_shared,
+        entries: assumptions.entries.clone(),
+        matched: Matched::new(report, assumptions),
         ..Numbers::default()
     };
     let asked = !assumptions.gpus.is_empty();
-    let mut analysis = Analysis { numbers, asked, own: HashMap::new(), known: HashMap::new(), assumptions };
-    for kernel in &report.kernels {
+    let mut analysis = Analysis { numbers, asked, own: HashMap::new(), known: HashMap::new() };
+    analysis.tell(report, assumptions);
+    for (at, kernel) in report.kernels.iter().enumerate() {
         let start = analysis.numbers.ids.len();
-        analysis.judge(kernel);
-        let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        analysis.judge(at, kernel);
         analysis.numbers.spans.push((narrow(start), narrow(analysis.numbers.ids.len())));
     }
     analysis.numbers
 }
 
-impl Analysis<'_> {
-    fn judge(&mut self, kernel: &Kernel) {
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// What entries, the first first, and else the options tell.
+fn told(entries: &[usize], assumptions: &Assumptions) -> Told {
+    let entries = || entries.iter().map(|at| &assumptions.entries[*at]);
+    let block = entries().find_map(|entry| entry.block).map(|block| (block, BlockSource::Config));
+    let dynamic = entries().find_map(|entry| entry.dynamic_shared).map(|size| (size, BlockSource::Config));
+    Told {
+        block: block.or(assumptions.block.map(|block| (block, BlockSource::Option))),
+        dynamic_shared: dynamic.or(assumptions.dynamic_shared.map(|size| (size, BlockSource::Option))),
+    }
+}
+
+impl Analysis {
+    /// Finds out what is told of each kernel, and which entries tell nothing of any.
+    fn tell(&mut self, report: &Report, assumptions: &Assumptions) {
+        let numbers = &mut self.numbers;
+        numbers.told.push(told(&[], assumptions));
+        if numbers.entries.is_empty() {
+            return;
+        }
+        let mut known: HashMap<Told, u32> = HashMap::from([(numbers.told[0], 0)]);
+        let mut of_set = Vec::with_capacity(numbers.matched.sets.len());
+        for set in &numbers.matched.sets {
+            of_set.push(*known.entry(told(set, assumptions)).or_insert_with_key(|told| {
+                numbers.told.push(*told);
+                narrow(numbers.told.len() - 1)
+            }));
+        }
+        let of_kernel = |kernel: &Kernel| numbers.matched.of(kernel.name).map_or(0, |set| of_set[set as usize]);
+        numbers.told_of = report.kernels.iter().map(of_kernel).collect();
+        let mut named = vec![false; numbers.entries.len()];
+        numbers.matched.sets.iter().flatten().for_each(|at| named[*at] = true);
+        numbers.unmatched = (0..named.len()).filter(|at| !named[*at]).collect();
+    }
+
+    fn judge(&mut self, at: usize, kernel: &Kernel) {
         let (Some(registers), Some(shared)) = (kernel.resources.registers, kernel.resources.static_shared) else {
             return;
         };
@@ -141,8 +268,9 @@ impl Analysis<'_> {
         } else {
             Vec::from_iter(kernel.arch.and_then(|arch| self.own_gpu(arch)))
         };
+        let told = self.numbers.told(at).copied().unwrap_or_default();
         for gpu in gpus {
-            let need = Need { gpu, registers, shared, barriers };
+            let need = Need { gpu, registers, shared, barriers, told };
             let id = match self.known.get(&need) {
                 Some(id) => *id,
                 None => {
@@ -166,9 +294,9 @@ impl Analysis<'_> {
     fn compute(&mut self, need: &Need) -> Option<u32> {
         let target = &self.numbers.gpus[need.gpu as usize].target;
         let launch = Launch { barriers: need.barriers, ..Launch::new(need.registers, 0) }
-            .with_shared(need.shared, self.assumptions.dynamic_shared.unwrap_or_default());
-        let (block, source) = match self.assumptions.block {
-            Some(block) => (block, BlockSource::Option),
+            .with_shared(need.shared, need.told.dynamic_shared.map(|(size, _)| size).unwrap_or_default());
+        let (block, source) = match need.told.block {
+            Some(told) => told,
             None => {
                 let best = suggest_block_size(target, &launch, None).ok()?;
                 // Where no block fits, the smallest whole warp says so.
@@ -180,5 +308,75 @@ impl Analysis<'_> {
         let occupancy = occupancy(target, &launch).ok()?;
         self.numbers.judged.push(Judged { gpu: need.gpu, launch, block, source, occupancy });
         u32::try_from(self.numbers.judged.len() - 1).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Place, Resources};
+    use crate::pattern::glob;
+
+    fn report(names: &[&str]) -> Report {
+        let mut report = Report::default();
+        for name in names {
+            let name = Some(report.names.intern(name.as_bytes()));
+            let resources = Resources { registers: Some(32), static_shared: Some(Bytes::ZERO), ..Resources::default() };
+            report.kernels.push(Kernel {
+                name,
+                kind: Kind::Entry,
+                arch: "sm_80".parse().ok(),
+                resources,
+                ambiguous: false,
+                unbounded_stack: false,
+                linked: false,
+                registers_before_link: None,
+                records: 1,
+                evidence: crate::model::Evidence::default(),
+            });
+        }
+        report
+    }
+
+    fn assumptions(report: &mut Report, entries: &[(&str, u32)]) -> Assumptions {
+        let text = report.texts.intern(b"name");
+        let quote = Quote { place: Place::default(), text };
+        let entry = |(name, threads): &(&str, u32)| Entry {
+            glob: (*name).to_owned(),
+            quote,
+            span: (0, 4),
+            block: BlockSize::new(*threads, 1, 1).ok(),
+            dynamic_shared: None,
+        };
+        let globs: Vec<_> = entries.iter().map(|(name, _)| glob(name).expect("a glob")).collect();
+        Assumptions {
+            entries: entries.iter().map(entry).collect(),
+            patterns: Patterns::new(&globs).expect("few globs"),
+            ..Assumptions::default()
+        }
+    }
+
+    #[test]
+    fn kernels_of_which_the_same_is_told_share_their_occupancy() {
+        let mut report = report(&["a1", "a2", "b", "c", "c"]);
+        let assumptions = assumptions(&mut report, &[("a?", 64), ("b", 64), ("gone", 32)]);
+        let numbers = analyse(&report, &assumptions);
+        assert_eq!(numbers.judged.len(), 2);
+        assert_eq!(numbers.ids(0), numbers.ids(2));
+        assert_ne!(numbers.ids(0), numbers.ids(3));
+        assert_eq!(numbers.judged[numbers.ids(0)[0] as usize].source, BlockSource::Config);
+        assert_eq!(numbers.judged[numbers.ids(4)[0] as usize].source, BlockSource::Sweep);
+        assert_eq!(numbers.told.len(), 2);
+        assert_eq!(numbers.unmatched, [2]);
+        assert_eq!(numbers.entries_of(report.kernels[2].name), [1]);
+    }
+
+    #[test]
+    fn without_entries_no_name_is_looked_at() {
+        let mut report = report(&["a"]);
+        let assumptions = assumptions(&mut report, &[]);
+        let numbers = analyse(&report, &assumptions);
+        assert!(numbers.matched.of_name.is_empty() && numbers.told_of.is_empty() && numbers.unmatched.is_empty());
+        assert!(numbers.entries_of(report.kernels[0].name).is_empty());
     }
 }

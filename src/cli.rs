@@ -6,9 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::gpus::GpusArgs;
 use crate::command::occupancy::OccupancyArgs;
-use crate::finding::Level;
 use crate::model::{BlockSize, Bytes, parse_size};
 use crate::report::{DataFormat, Sort};
+use crate::settle::FailOn;
 
 /// Lint what the CUDA compiler says about your kernels: spills, occupancy, launch sizes, advisories.
 ///
@@ -122,15 +122,24 @@ pub struct InputArgs {
     /// Run ptxas on PTX inputs
     #[arg(long, hide = true)]
     pub assemble: bool,
-    /// Configuration file
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub config: Option<PathBuf>,
-    /// Read no configuration file
-    #[arg(long)]
-    pub isolated: bool,
     /// Piped lines that go on to stderr: those that are no resource report (auto), all, none
     #[arg(long, value_enum, default_value_t, value_name = "WHICH", hide_possible_values = true)]
     pub passthrough: Passthrough,
+    /// Which configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Which configuration.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Configuration")]
+pub struct ConfigArgs {
+    /// Configuration [default: the warplint.toml of this folder, or of the nearest one above in the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "isolated")]
+    pub config: Option<PathBuf>,
+    /// Read no configuration
+    #[arg(long)]
+    pub isolated: bool,
 }
 
 /// How to print.
@@ -175,16 +184,9 @@ pub struct LintArgs {
     /// Levels of rules.
     #[command(flatten)]
     pub levels: LevelArgs,
-    /// Lowest level that makes the exit status 1: deny, warn, note, never
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "LEVEL",
-        help_heading = "Rules",
-        hide_possible_values = true
-    )]
-    pub fail_on: FailOn,
+    /// Lowest level that makes the exit status 1: deny, warn, note, never [default: warn]
+    #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Rules", hide_possible_values = true)]
+    pub fail_on: Option<FailOn>,
     /// Report only what is new or worse
     #[arg(long, value_name = "FILE", hide = true)]
     pub baseline: Option<PathBuf>,
@@ -208,8 +210,8 @@ pub struct LintArgs {
     /// Groups of findings shown in full, worst first; the others are counted
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Output")]
     pub limit: usize,
-    /// Print the configuration in force
-    #[arg(long, hide = true)]
+    /// Print the configuration in force, defaults and options included, and lint nothing
+    #[arg(long, help_heading = "Configuration")]
     pub show_config: bool,
     /// How to print.
     #[command(flatten)]
@@ -242,6 +244,9 @@ pub struct RulesArgs {
     /// Levels of rules.
     #[command(flatten)]
     pub levels: LevelArgs,
+    /// Which configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
     /// Output format
     #[arg(short, long, value_enum, default_value_t, help_heading = "Output")]
     pub format: DataFormat,
@@ -255,6 +260,9 @@ pub struct RulesArgs {
 pub struct ExplainArgs {
     /// The rule
     pub rule: String,
+    /// Which configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
     /// How to print.
     #[command(flatten)]
     pub look: LookArgs,
@@ -282,34 +290,6 @@ pub enum ColorChoice {
     Always,
     /// Nowhere.
     Never,
-}
-
-/// `--fail-on`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum FailOn {
-    /// Errors.
-    Deny,
-    /// Errors and warnings.
-    #[default]
-    Warn,
-    /// Everything.
-    Note,
-    /// Nothing.
-    Never,
-}
-
-impl FailOn {
-    /// Whether a run whose loudest finding is `loudest` fails.
-    #[must_use]
-    pub fn fails(self, loudest: Option<Level>) -> bool {
-        let at = match self {
-            FailOn::Deny => Level::Deny,
-            FailOn::Warn => Level::Warn,
-            FailOn::Note => Level::Note,
-            FailOn::Never => return false,
-        };
-        loudest.is_some_and(|level| level >= at)
-    }
 }
 
 /// `--format` of the lint, those of later versions included.

@@ -1,10 +1,11 @@
 //! `--kernel` and `--arch`: which kernels the user asked about.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use miette::Diagnostic;
 use thiserror::Error;
 
-use crate::model::{Arch, NameId, Names, Report, symbol};
+use crate::model::{Arch, NameId, Names, Report};
+use crate::pattern::{self, any_form};
 
 /// A choice of kernels.
 #[derive(Debug, Default)]
@@ -49,9 +50,7 @@ impl Filter {
     /// When a value cannot be meant.
     pub fn new(kernel: Option<&str>, arch: Option<&str>) -> Result<Filter, FilterError> {
         let glob = |text: &str| {
-            let built = GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
-            let glob =
-                built.map_err(|error| FilterError::Glob { glob: text.to_owned(), reason: error.kind().to_string() })?;
+            let glob = pattern::glob(text).map_err(|reason| FilterError::Glob { glob: text.to_owned(), reason })?;
             Ok((text.to_owned(), glob.compile_matcher()))
         };
         let named = |text: &str| {
@@ -109,18 +108,6 @@ struct Wanted<'a> {
 impl Wanted<'_> {
     fn has(&mut self, names: &Names, id: NameId) -> bool {
         let glob = self.glob;
-        *self.known[id.index()].get_or_insert_with(|| {
-            let name = names.get(id);
-            glob.is_match(String::from_utf8_lossy(name).as_ref())
-                || glob.is_match(symbol::short(name))
-                || symbol::demangle(name)
-                    .is_some_and(|full| glob.is_match(&full) || glob.is_match(without_parameters(&full)))
-        })
+        *self.known[id.index()].get_or_insert_with(|| any_form(names.get(id), |form| glob.is_match(form)))
     }
-}
-
-/// `void ns::k<4>(float*)` as people write it: `ns::k<4>`.
-fn without_parameters(full: &str) -> &str {
-    let head = full.rsplit_once('(').map_or(full, |(head, _)| head);
-    head.strip_prefix("void ").unwrap_or(head)
 }

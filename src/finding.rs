@@ -85,6 +85,8 @@ pub enum Subject {
     Input(u32),
     /// An index of [`crate::analyse::Numbers::gpus`].
     Gpu(u32),
+    /// An index of [`crate::analyse::Numbers::entries`].
+    Entry(u32),
     /// All that was read.
     Run,
 }
@@ -102,6 +104,14 @@ pub enum Cause {
     Single,
     /// All of the rule are one.
     Rule,
+}
+
+impl Cause {
+    /// The cause of hits of the rule that have the same reason, whose number is `reason`.
+    #[must_use]
+    pub fn of_rule(reason: usize) -> Cause {
+        Cause::Reason(narrow(reason))
+    }
 }
 
 impl Hit {
@@ -137,6 +147,12 @@ impl Hit {
     #[must_use]
     pub fn gpu(at: usize) -> Hit {
         Hit { subject: Subject::Gpu(narrow(at)), cause: Cause::Single, ..Hit::kernel(at, 0) }
+    }
+
+    /// A hit on the entry of the configuration with index `at`, on its own.
+    #[must_use]
+    pub fn entry(at: usize) -> Hit {
+        Hit::on(Subject::Entry(narrow(at)), 0, Cause::Single)
     }
 
     /// The same, at most a note, a warning, …

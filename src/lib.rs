@@ -14,6 +14,7 @@
 pub mod analyse;
 pub mod cli;
 pub mod command;
+pub mod config;
 pub mod discover;
 pub mod filter;
 pub mod finding;
@@ -23,6 +24,7 @@ pub mod model;
 pub mod outcome;
 pub mod output;
 pub mod parse;
+pub mod pattern;
 pub mod report;
 pub mod rules;
 pub mod run;

@@ -10,10 +10,11 @@ use miette::{Diagnostic, Report as Failure};
 
 use crate::analyse::{Assumptions, Numbers, analyse};
 use crate::cli::{
-    Cli, ColorChoice, Command, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs, LookArgs, Passthrough,
-    RulesArgs, TableFormat,
+    Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs, LookArgs,
+    Passthrough, RulesArgs, TableFormat,
 };
 use crate::command::{gpus, occupancy};
+use crate::config::{self, Choice, Config, ConfigError};
 use crate::discover::{self, Input};
 use crate::filter::Filter;
 use crate::finding::Level;
@@ -25,7 +26,7 @@ use crate::output::{self, OutputError};
 use crate::parse::{Echo, EchoMode, read_log};
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, Rule};
-use crate::settle::{Levels, UnknownRule, activate, settle};
+use crate::settle::{Target, UnknownRule, activate, settle};
 
 /// The streams of a process.
 pub struct Streams<'s> {
@@ -132,8 +133,16 @@ fn speaks_unicode() -> bool {
 
 fn show(failure: &Failure, look: LookArgs, streams: &mut Streams<'_>) {
     let style = style(look, streams.terminal);
-    let text = report::failure(failure.as_ref(), style);
-    let _ = streams.stderr.write_all(text.as_bytes());
+    // A configuration is told all that is wrong with it, one after the other.
+    let parts = match failure.downcast_ref::<ConfigError>() {
+        Some(error) => error.parts(),
+        None => vec![failure.as_ref()],
+    };
+    for (at, part) in parts.into_iter().enumerate() {
+        let gap = if at == 0 { "" } else { "\n" };
+        let text = report::failure(part, style);
+        let _ = streams.stderr.write_all(format!("{gap}{text}").as_bytes());
+    }
 }
 
 fn is_closed_pipe(failure: &Failure) -> bool {
@@ -159,9 +168,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
 }
 
 fn refuse_later(args: &InputArgs) -> miette::Result<()> {
-    let asked =
-        [("--source", !args.source.is_empty()), ("--assemble", args.assemble), ("--config", args.config.is_some())];
-    refuse(&asked)
+    refuse(&[("--source", !args.source.is_empty()), ("--assemble", args.assemble)])
 }
 
 fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
@@ -173,27 +180,50 @@ fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
 
 fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     refuse_later(&args.input)?;
-    refuse(&[
-        ("--baseline", args.baseline.is_some()),
-        ("--report", !args.report.is_empty()),
-        ("--show-config", args.show_config),
-    ])?;
+    refuse(&[("--baseline", args.baseline.is_some()), ("--report", !args.report.is_empty())])?;
     let format = format(args.format)?;
-    let levels = levels(matches)?;
-    let rules = activate(&levels);
-    let Some(read) = examine(&args.input, args.look, streams)? else { return short_help(streams) };
-    let verdict = settle(Context { report: &read.report, numbers: &read.numbers }, &rules);
+    let mut config = config_of(&args.input)?;
+    set_levels(&mut config, matches)?;
+    config.fail_on = args.fail_on.unwrap_or(config.fail_on);
+    if args.show_config {
+        let text = config::show(&config);
+        output::write(args.output.as_deref(), streams.stdout, |out| out.write_all(text.as_bytes()))?;
+        return Ok(Outcome::Clean);
+    }
+    let rules = activate(&config.settings);
+    let Some(read) = examine(&args.input, &config, args.look, streams)? else { return short_help(streams) };
+    let allows = config.allows();
+    let verdict = settle(Context { report: &read.report, numbers: &read.numbers }, &rules, &allows);
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
     output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
     if read.unreadable {
         return Ok(Outcome::Unable);
     }
-    Ok(if args.fail_on.fails(verdict.loudest()) { Outcome::Findings } else { Outcome::Clean })
+    Ok(if config.fail_on.fails(verdict.loudest()) { Outcome::Findings } else { Outcome::Clean })
+}
+
+/// The configuration that is asked for.
+fn load(args: &ConfigArgs) -> Result<Config, ConfigError> {
+    config::load(match &args.config {
+        _ if args.isolated => Choice::Isolated,
+        Some(path) => Choice::File(path),
+        None => Choice::Nearest,
+    })
+}
+
+/// The same with the GPUs of the command line.
+fn config_of(args: &InputArgs) -> miette::Result<Config> {
+    let gpu = |name: &String| Gpu::resolve(name).map(|gpu| (name.clone(), gpu));
+    let gpus = args.gpu.iter().map(gpu).collect::<Result<Vec<_>, _>>()?;
+    let mut config = load(&args.config)?;
+    config.set_gpus(gpus);
+    Ok(config)
 }
 
 fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     refuse_later(&args.input)?;
-    let Some(read) = examine(&args.input, args.look, streams)? else { return short_help(streams) };
+    let config = config_of(&args.input)?;
+    let Some(read) = examine(&args.input, &config, args.look, streams)? else { return short_help(streams) };
     let context = Context { report: &read.report, numbers: &read.numbers };
     output::write(args.output.as_deref(), streams.stdout, |out| match args.format {
         TableFormat::Human => report::kernels_human(&context, args.sort, style, out),
@@ -216,17 +246,19 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
 struct NoKernels;
 
 fn rules(args: &RulesArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
-    let levels = levels(matches)?;
+    let mut config = load(&args.config)?;
+    set_levels(&mut config, matches)?;
     output::write(None, streams.stdout, |out| match args.format {
-        DataFormat::Human => report::rules_human(&levels, style, out),
-        DataFormat::Json => report::rules_json(&levels, out),
+        DataFormat::Human => report::rules_human(&config.settings, style, out),
+        DataFormat::Json => report::rules_json(&config.settings, out),
     })?;
     Ok(Outcome::Clean)
 }
 
 fn explain(args: &ExplainArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let rule = Rule::named(&args.rule).ok_or_else(|| UnknownRule::new(&args.rule))?;
-    output::write(None, streams.stdout, |out| report::explain(rule, None, style, out))?;
+    let config = load(&args.config)?;
+    output::write(None, streams.stdout, |out| report::explain(rule, &config.settings, style, out))?;
     Ok(Outcome::Clean)
 }
 
@@ -243,8 +275,8 @@ fn format(choice: FormatChoice) -> miette::Result<Format> {
     }
 }
 
-/// The levels that options set, in the order in which they stand on the command line: the last one wins.
-fn levels(matches: &ArgMatches) -> Result<Levels, UnknownRule> {
+/// Sets the levels of the options, in the order in which they stand on the command line: the last one wins.
+fn set_levels(config: &mut Config, matches: &ArgMatches) -> Result<(), UnknownRule> {
     let mut set: Vec<(usize, &String, Level)> = Vec::new();
     for level in [Level::Allow, Level::Note, Level::Warn, Level::Deny] {
         let values = matches.get_many::<String>(level.name()).into_iter().flatten();
@@ -252,11 +284,10 @@ fn levels(matches: &ArgMatches) -> Result<Levels, UnknownRule> {
         set.extend(indices.zip(values).map(|(at, name)| (at, name, level)));
     }
     set.sort_by_key(|(at, ..)| *at);
-    let mut levels = Levels::default();
     for (_, name, level) in set {
-        levels.set(name, level)?;
+        config.set_level(Target::named(name)?, level);
     }
-    Ok(levels)
+    Ok(())
 }
 
 /// What was read and computed.
@@ -268,9 +299,13 @@ struct Examined {
 }
 
 /// discover ─► parse ─► join ─► analyse. `None` when there is nothing to read.
-fn examine(args: &InputArgs, look: LookArgs, streams: &mut Streams<'_>) -> miette::Result<Option<Examined>> {
+fn examine(
+    args: &InputArgs,
+    config: &Config,
+    look: LookArgs,
+    streams: &mut Streams<'_>,
+) -> miette::Result<Option<Examined>> {
     let filter = Filter::new(args.kernel.as_deref(), args.arch.as_deref())?;
-    let gpus = args.gpu.iter().map(|name| Gpu::resolve(name)).collect::<Result<Vec<_>, _>>()?;
     let stdin_alone = [Path::new("-").to_owned()];
     let paths = match args.paths.as_slice() {
         [] if streams.stdin_is_terminal => return Ok(None),
@@ -298,7 +333,14 @@ fn examine(args: &InputArgs, look: LookArgs, streams: &mut Streams<'_>) -> miett
     }
     join(&mut report);
     filter.apply(&mut report)?;
-    let assumptions = Assumptions { gpus, block: args.block, dynamic_shared: args.dynamic_shared };
+    let (entries, patterns) = config.entries(&mut report);
+    let assumptions = Assumptions {
+        gpus: config.gpus.iter().map(|(_, gpu)| gpu.clone()).collect(),
+        block: args.block,
+        dynamic_shared: args.dynamic_shared,
+        entries,
+        patterns,
+    };
     let numbers = analyse(&report, &assumptions);
     Ok(Some(Examined { report, numbers, unreadable }))
 }

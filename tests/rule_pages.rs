@@ -138,27 +138,31 @@ fn outside_blocks(body: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Input, the options to lint it with, and what comes of it.
+/// Input, the options and the configuration to lint it with, and what comes of it.
 struct Example<'a> {
     args: Vec<&'a str>,
+    config: Option<String>,
     input: String,
     expected: Vec<&'a str>,
 }
 
-/// The examples of a page: blocks of `ptxas`, each followed by one of `finding` unless it is `ptxas,clean`.
+/// The examples of a page: blocks of `ptxas`, each followed by one of `finding` unless it is `ptxas,clean`. A block of
+/// `toml` is the configuration for the next one.
 fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
     let mut examples: Vec<Example> = Vec::new();
     // Whether the last block of input still wants its finding.
     let mut open = false;
+    let mut config = None;
     let mut lines = body.lines();
     while let Some(line) = lines.next() {
         let Some(info) = line.strip_prefix("~~~") else { continue };
         let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "~~~").collect();
         let mut words = info.split_whitespace();
         match words.next() {
+            Some("toml") if !open => config = Some(block.join("\n")),
             Some(kind @ ("ptxas" | "ptxas,clean")) if !open => {
                 let input = block.iter().map(|line| format!("{line}\n")).collect();
-                examples.push(Example { args: words.collect(), input, expected: Vec::new() });
+                examples.push(Example { args: words.collect(), config: config.take(), input, expected: Vec::new() });
                 open = kind == "ptxas";
             }
             Some("finding") if open => {
@@ -176,7 +180,7 @@ fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
 impl Example<'_> {
     /// What is wrong with it, if anything.
     fn complaint(&self) -> Option<String> {
-        let actual = lint(&self.input, &self.args);
+        let actual = lint(&self.input, &self.args, self.config.as_deref());
         (actual != self.expected).then(|| {
             format!(
                 "linted with {:?}, this\n\n{}\nis expected to give\n\n    {}\n\nand gives\n\n    {}",
@@ -190,9 +194,17 @@ impl Example<'_> {
 }
 
 /// The findings of all rules as `-f short` prints them, without their places.
-fn lint(log: &str, args: &[&str]) -> Vec<String> {
-    let fixed = ["warplint", "--isolated", "--passthrough", "none", "-f", "short"];
-    let args: Vec<OsString> = fixed.iter().chain(args).map(OsString::from).collect();
+fn lint(log: &str, args: &[&str], config: Option<&str>) -> Vec<String> {
+    let fixed = ["warplint", "--passthrough", "none", "-f", "short"];
+    let mut args: Vec<OsString> = fixed.iter().chain(args).map(OsString::from).collect();
+    match config {
+        Some(text) => {
+            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("example.toml");
+            fs::write(&path, text).expect("a file for the example");
+            args.extend(["--config".into(), path.into()]);
+        }
+        None => args.push("--isolated".into()),
+    }
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     run(
         args,
@@ -211,7 +223,7 @@ fn lint(log: &str, args: &[&str]) -> Vec<String> {
 /// A line without `<stdin>:3:17: `.
 fn without_place(line: &str) -> &str {
     match line.split_once(": ") {
-        Some((place, rest)) if place.starts_with("<stdin>:") => rest,
+        Some((place, rest)) if place.starts_with("<stdin>:") || place.contains("example.toml:") => rest,
         _ => line,
     }
 }

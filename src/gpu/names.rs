@@ -44,6 +44,14 @@ impl Gpu {
     /// # Errors
     /// When nothing or more than one product has that name, and when a device file cannot be read or understood.
     pub fn resolve(text: &str) -> Result<Gpu, GpuError> {
+        Gpu::resolve_in(text, Path::new(""))
+    }
+
+    /// The same where a device file's path is relative to `folder`.
+    ///
+    /// # Errors
+    /// As [`Gpu::resolve`].
+    pub fn resolve_in(text: &str, folder: &Path) -> Result<Gpu, GpuError> {
         if let Some(arch) = architecture(text.trim()) {
             return Gpu::of(arch)
                 .ok_or_else(|| GpuError::UnknownArch { arch, nearest: Target::nearest(arch).to_string() });
@@ -52,10 +60,17 @@ impl Gpu {
         if let Some(product) = exact(&wanted) {
             return Ok(Gpu::from(product));
         }
-        if looks_like_path(text) || Path::new(text).is_file() {
-            return read_device_file(Path::new(text));
+        match device_file_path(text, folder) {
+            Some(path) => read_device_file(&path),
+            None => by_beginning(text, &wanted),
         }
-        by_beginning(text, &wanted)
+    }
+
+    /// The device file that `text` names, relative to `folder`; `None` where it names a product or an architecture.
+    #[must_use]
+    pub fn device_file(text: &str, folder: &Path) -> Option<PathBuf> {
+        let named = architecture(text.trim()).is_some() || exact(&normalised(text)).is_some();
+        if named { None } else { device_file_path(text, folder) }
     }
 
     /// The plain architecture of a kernel; `None` for one that the tables lack.
@@ -212,6 +227,11 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = names.len().saturating_sub(SHOWN);
     let shown: Vec<&str> = names.take(SHOWN).collect();
     if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
+fn device_file_path(text: &str, folder: &Path) -> Option<PathBuf> {
+    let path = folder.join(text);
+    (looks_like_path(text) || path.is_file()).then_some(path)
 }
 
 fn looks_like_path(text: &str) -> bool {

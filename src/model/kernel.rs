@@ -111,7 +111,7 @@ impl Evidence {
 /// A position in an input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Which input; an index into [`super::Report::inputs`].
+    /// Which input; an index into [`super::Report::inputs`], or [`Place::CONFIG`].
     pub input: u32,
     /// Line, from 1.
     pub line: u32,
@@ -122,6 +122,9 @@ pub struct Place {
 }
 
 impl Place {
+    /// The input of a place in the configuration, which is no input, and comes after all that are.
+    pub const CONFIG: u32 = u32::MAX;
+
     /// The place `bytes` further on the same line.
     #[must_use]
     pub fn after(self, bytes: usize) -> Place {

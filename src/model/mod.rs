@@ -30,6 +30,19 @@ pub struct Report {
     pub linked: Vec<Linked>,
     /// Messages, in the order of first occurrence.
     pub messages: Vec<Message>,
+    /// The name of the configuration as shown, where findings may have their place in it.
+    pub config: Option<String>,
+}
+
+impl Report {
+    /// The name of the file that `place` is in, as shown.
+    #[must_use]
+    pub fn file_of(&self, place: Place) -> &str {
+        match place.input {
+            Place::CONFIG => self.config.as_deref().unwrap_or_default(),
+            input => self.inputs.get(input as usize).map_or("", |input| &input.name),
+        }
+    }
 }
 
 /// What is known of an input as a whole.

@@ -64,6 +64,11 @@ impl Names {
         span(&self.bytes, &self.ends, id)
     }
 
+    /// Every string with its id.
+    pub fn iter(&self) -> impl Iterator<Item = (NameId, &[u8])> {
+        (0..).map(NameId).take(self.len()).map(|id| (id, self.get(id)))
+    }
+
     /// How many distinct strings there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -185,6 +185,14 @@ impl Log<'_, '_, '_> {
                     None => break,
                 }
             };
+            if let Some(block_end) = self.lines.take_block(&buffer[..end], line) {
+                if self.echo.mode == EchoMode::Others {
+                    self.swallow(buffer, line, block_end);
+                }
+                first_report.get_or_insert(line);
+                at = block_end + 1;
+                continue;
+            }
             let line_end = scan::line_end(buffer, found, end);
             if found - line >= LONG_LINE {
                 at = line_end + 1;

@@ -1,6 +1,7 @@
 //! Bytes to facts. Nothing here fails on content: what cannot be read becomes a message that says so.
 
 mod assemble;
+mod block;
 mod clean;
 mod decode;
 mod envelope;

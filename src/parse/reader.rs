@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::assemble::{Assembler, Completeness, End};
+use super::assemble::{Assembler, Completeness, End, Places};
+use super::block::{self, FunctionBlock, KernelBlock};
 use super::envelope::{self, Envelope, Severity, Tool};
 use super::listing;
 use super::log::LONG_LINE;
@@ -142,6 +143,38 @@ impl<'r> LineReader<'r> {
     /// Where the report that the line at `start` belongs to starts, if that was found only now.
     pub(super) fn report_start(&mut self, start: usize) -> usize {
         self.listing_start.take().unwrap_or(start)
+    }
+
+    /// Reads the whole report of a kernel or device function that starts at `start`, if it is an undamaged one and nothing
+    /// is open; where it ends.
+    pub(super) fn take_block(&mut self, buffer: &[u8], start: usize) -> Option<usize> {
+        let text = &buffer[start..];
+        if !text.starts_with(b"ptxas info    : ") || self.wants_every_line() || !self.assembler.is_idle() {
+            return None;
+        }
+        let (lines, end) = match text.get(16) {
+            Some(b'C') => (4, self.take_kernel(buffer, start, block::kernel(text)?)?),
+            Some(b'F') => (2, self.take_function(buffer, start, block::function(text)?)?),
+            _ => return None,
+        };
+        self.assembler.facts().records += lines;
+        Some(start + end)
+    }
+
+    fn take_kernel(&mut self, buffer: &[u8], start: usize, block: KernelBlock<'_>) -> Option<usize> {
+        let position = &mut self.position;
+        let mut place = |line: usize, column: usize| position.place(At { buffer, line: start + line, column });
+        let places =
+            || Places { name: place(0, 0), frame: place(block.frame_line, 4), used: place(block.used_line, 0) };
+        let taken = self.assembler.whole_kernel(block.name, block.arch, block.frame, block.used, places);
+        taken.then_some(block.end)
+    }
+
+    fn take_function(&mut self, buffer: &[u8], start: usize, block: FunctionBlock<'_>) -> Option<usize> {
+        let name_place = self.position.place(At { buffer, line: start, column: 0 });
+        let frame_place = self.position.place(At { buffer, line: start + block.frame_line, column: 4 });
+        let taken = self.assembler.whole_function(block.name, block.frame, name_place, frame_place);
+        taken.then_some(block.end)
     }
 
     /// Reads the line at `range` of the buffer; nothing before `found` in it is of interest.

@@ -46,8 +46,7 @@ pub(super) fn position(report: &Report, label: &Label) -> Position {
 }
 
 pub(super) fn input_name(report: &Report, quote: Quote) -> String {
-    let name = report.inputs.get(quote.place.input as usize).map_or("", |input| &input.name);
-    symbol::printable(name).into_owned()
+    symbol::printable(report.file_of(quote.place)).into_owned()
 }
 
 impl Excerpt {

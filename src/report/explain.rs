@@ -3,18 +3,18 @@
 use std::io::{self, Write};
 
 use super::Style;
-use crate::finding::Level;
 use crate::rules::Rule;
+use crate::settle::Settings;
 
-/// Prints the page of `rule`, whose level here is `level`.
+/// Prints the page of `rule`, with its level and options as `settings` have them.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn explain(rule: &Rule, level: Option<Level>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn explain(rule: &Rule, settings: &Settings, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let page = rule.page();
     writeln!(out, "{}: {}", style.strong(rule.id), page.summary)?;
-    let here =
-        level.filter(|level| *level != page.level).map(|level| format!(", {} here", level.name())).unwrap_or_default();
+    let set = settings.level(rule, page.group);
+    let here = set.map(|(level, origin)| format!(", {} here ({origin})", level.name())).unwrap_or_default();
     writeln!(
         out,
         "{}",
@@ -48,7 +48,14 @@ pub fn explain(rule: &Rule, level: Option<Level>, style: Style, out: &mut dyn Wr
     }
     writeln!(out, "\n{}\n", style.strong("Options"))?;
     for (name, setting) in &page.options {
-        writeln!(out, "  {name} = {}    {}", setting.default, style.faint(&setting.about))?;
+        let about = style.faint(&setting.about);
+        match settings.option(rule, name) {
+            Some((value, origin)) => {
+                let here = style.faint(format!("({origin}; {} by default)", setting.default));
+                writeln!(out, "  {name} = {value} {here}    {about}")?;
+            }
+            None => writeln!(out, "  {name} = {}    {about}", setting.default)?,
+        }
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::excerpt;
 use crate::analyse::{BlockSource, Judged};
 use crate::finding::{Fact, Finding, Level};
 use crate::gpu::Limiter;
-use crate::model::{Kernel, Kind, MessageKind, NameId, Names, Place, Report, symbol};
+use crate::model::{Kernel, Kind, MessageKind, NameId, Names, Report, symbol};
 use crate::rules::Context;
 use crate::settle::{Settled, Verdict};
 
@@ -112,6 +112,7 @@ struct WireFinding<'a> {
     facts: BTreeMap<&'static str, WireFact<'a>>,
     count: u64,
     status: &'static str,
+    reason: Option<&'a str>,
     fingerprint: String,
 }
 
@@ -218,11 +219,11 @@ fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel, demangled:
         unbounded_stack: kernel.unbounded_stack,
         records: kernel.records,
         ambiguous: kernel.ambiguous,
-        launch: launch(context, kernel, &judged),
+        launch: launch(context, at, kernel, &judged),
         occupancy: judged.iter().map(|judged| wire_occupancy(context, kernel, judged)).collect(),
         launches: [],
         declared_at: None,
-        reported_at: kernel.evidence.first().map(|place| WirePlace { path: path(report, place), line: place.line }),
+        reported_at: kernel.evidence.first().map(|place| WirePlace { path: report.file_of(place), line: place.line }),
     }
 }
 
@@ -252,17 +253,14 @@ impl Signatures {
     }
 }
 
-fn path(report: &Report, place: Place) -> &str {
-    report.inputs.get(place.input as usize).map_or("", |input| &input.name)
-}
-
-fn launch(context: &Context<'_>, kernel: &Kernel, judged: &[&Judged]) -> WireLaunch {
-    let told = context.numbers.block.filter(|_| kernel.kind == Kind::Entry);
-    let source = told.map(|_| BlockSource::Option).or_else(|| judged.first().map(|judged| judged.source));
+fn launch(context: &Context<'_>, at: usize, kernel: &Kernel, judged: &[&Judged]) -> WireLaunch {
+    let told = context.numbers.told(at).filter(|_| kernel.kind == Kind::Entry);
+    let block = told.and_then(|told| told.block);
+    let source = block.map(|(_, source)| source).or_else(|| judged.first().map(|judged| judged.source));
     WireLaunch {
-        block: told.map(|block| block.dimensions()),
+        block: block.map(|(block, _)| block.dimensions()),
         block_source: source.map(BlockSource::name),
-        dynamic_shared_bytes: context.numbers.dynamic_shared.map(crate::model::Bytes::get),
+        dynamic_shared_bytes: told.and_then(|told| told.dynamic_shared).map(|(size, _)| size.get()),
         max_threads: None,
         min_blocks: None,
         cluster: None,
@@ -294,7 +292,7 @@ fn wire_occupancy<'a>(context: &Context<'a>, kernel: &Kernel, judged: &Judged) -
 }
 
 fn wire_finding<'a>(
-    verdict: &Verdict<'_>,
+    verdict: &'a Verdict<'_>,
     one: &Settled,
     finding: &'a Finding,
     status: &'static str,
@@ -334,6 +332,7 @@ fn wire_finding<'a>(
         facts,
         count: finding.count,
         status,
+        reason: verdict.reason(one),
         fingerprint: fingerprint(report, active.rule.id, finding),
     }
 }

@@ -82,7 +82,6 @@ fn stack(kernel: &Kernel) -> Option<Bytes> {
 #[derive(Default)]
 struct Marks {
     sweep: bool,
-    option: bool,
     function: bool,
     ambiguous: bool,
 }
@@ -112,10 +111,9 @@ fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 9] {
         Some(judged) => {
             let source = match judged.source {
                 BlockSource::Sweep => "*",
-                BlockSource::Option => "",
+                BlockSource::Config | BlockSource::Option => "",
             };
             marks.sweep |= judged.source == BlockSource::Sweep;
-            marks.option |= judged.source == BlockSource::Option;
             let limiters: Vec<&str> = judged.occupancy.limiters.iter().map(|limiter| limiter.words()).collect();
             [format!("{}{source}", judged.block), percent(judged.occupancy.fraction()), limiters.join(", ")]
         }

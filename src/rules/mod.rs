@@ -29,6 +29,7 @@ mod shared_memory_limited_occupancy;
 mod unbounded_stack;
 mod under_filled_warp;
 mod unlaunchable_kernel;
+mod unmatched_kernel_entry;
 mod unread_line;
 mod unused_warp_slots;
 mod wgmma_serialized;
@@ -37,7 +38,7 @@ mod wrong_target;
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::analyse::{Judged, Numbers};
+use crate::analyse::{Judged, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
 use crate::model::{Arch, Kernel, Kind, Message, NameId, Quote, Report, symbol};
@@ -111,6 +112,7 @@ pub static RULES: &[Rule] = &[
     rule!("unbounded-stack", unbounded_stack),
     rule!("under-filled-warp", under_filled_warp),
     rule!("unlaunchable-kernel", unlaunchable_kernel),
+    rule!("unmatched-kernel-entry", unmatched_kernel_entry),
     rule!("unread-line", unread_line),
     rule!("unused-warp-slots", unused_warp_slots),
     rule!("wgmma-serialized", wgmma_serialized),
@@ -225,6 +227,15 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn judged_of(&self, hit: &Hit) -> Option<&'a Judged> {
         hit.judged.and_then(|id| self.numbers.judged.get(id as usize))
+    }
+
+    /// What is told of the launch of the kernel that a hit is about.
+    #[must_use]
+    pub fn told_of(&self, hit: &Hit) -> Option<&'a Told> {
+        match hit.subject {
+            Subject::Kernel(at) => self.numbers.told(at as usize),
+            _ => None,
+        }
     }
 
     /// The GPU that a hit is about, or that its occupancy is for.

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::Context;
 use super::limits::{and, counted, percent, threads};
+use crate::analyse::Told;
 use crate::finding::{Cause, Finding, Hit};
 use crate::model::BlockSize;
 
@@ -19,9 +20,18 @@ const MOST: u32 = 1024;
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    let Some(idle) = context.numbers.block.map(idle_lanes).filter(|idle| *idle > 0) else { return };
-    // One `--block` is one cause, however many kernels it stands for.
-    hits.extend(context.entries().map(|(at, _)| Hit::kernel(at, idle).caused_by(Cause::Rule)));
+    let idle = |told: &Told| told.block.map_or(0, |(block, _)| idle_lanes(block));
+    let idle: Vec<u32> = context.numbers.told.iter().map(idle).collect();
+    if idle.iter().all(|idle| *idle == 0) {
+        return;
+    }
+    for (at, _) in context.entries() {
+        // One `--block`, or one entry of the configuration, is one cause, however many kernels it stands for.
+        let told = context.numbers.told_id(at);
+        if idle[told] > 0 {
+            hits.push(Hit::kernel(at, idle[told]).caused_by(Cause::of_rule(told)));
+        }
+    }
 }
 
 fn idle_lanes(block: BlockSize) -> u32 {
@@ -34,7 +44,8 @@ fn lanes(block: BlockSize) -> u32 {
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
-    let (Some(kernel), Some(block)) = (context.kernel_of(hit), context.numbers.block) else {
+    let (Some(kernel), Some((block, _))) = (context.kernel_of(hit), context.told_of(hit).and_then(|told| told.block))
+    else {
         return Finding::new("a warp of the block is not full");
     };
     let (count, idle, lanes) = (block.threads(), idle_lanes(block), lanes(block));

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::limits::{Grade, each, evidence, is_best, shared_bytes, threads, with_facts};
 use super::{Context, Judged};
+use crate::analyse::BlockSource;
 use crate::finding::{Finding, Hit, Level};
 use crate::gpu::{Limiter, Refusal, Target, largest_block, occupancy, refusals};
 use crate::model::Bytes;
@@ -36,16 +37,25 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let largest = largest_block(&gpu.target, &judged.launch);
     let binding = Limiter::ALL.into_iter().find(|limiter| judged.occupancy.limits.get(*limiter) == Some(0));
     let label = evidence(context, kernel, binding, "too much for one block");
-    let finding = Finding::new(message).help(help(&gpu.target, judged, &reasons, largest)).label(label);
+    let told = told_by(context, hit);
+    let finding = Finding::new(message).help(help(&gpu.target, judged, &reasons, largest, told)).label(label);
     with_facts(finding, judged).fact("largest_block", largest)
 }
 
-fn help(target: &Target, judged: &Judged, reasons: &[Refusal], largest: Option<u32>) -> String {
+/// Who tells the dynamic shared memory.
+fn told_by(context: &Context<'_>, hit: &Hit) -> &'static str {
+    match context.told_of(hit).and_then(|told| told.dynamic_shared) {
+        Some((_, BlockSource::Config)) => "the configuration",
+        _ => "--dynamic-shared",
+    }
+}
+
+fn help(target: &Target, judged: &Judged, reasons: &[Refusal], largest: Option<u32>, told: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     if let Some(largest) = largest {
         parts.push(format!("the largest block that fits has {}", threads(largest)));
     }
-    parts.extend(reasons.iter().filter_map(|reason| cure(target, judged, reason)));
+    parts.extend(reasons.iter().filter_map(|reason| cure(target, judged, reason, told)));
     if parts.is_empty() {
         parts.push("no block size fits with what the kernel uses".to_owned());
     }
@@ -53,7 +63,7 @@ fn help(target: &Target, judged: &Judged, reasons: &[Refusal], largest: Option<u
 }
 
 /// What would make one refusal go away.
-fn cure(target: &Target, judged: &Judged, reason: &Refusal) -> Option<String> {
+fn cure(target: &Target, judged: &Judged, reason: &Refusal, told: &str) -> Option<String> {
     let launch = &judged.launch;
     match *reason {
         Refusal::RegistersPerBlock { .. } | Refusal::RegisterFile { .. } | Refusal::RegistersPerThread { .. } => {
@@ -72,7 +82,7 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal) -> Option<String> {
             let over = u32::try_from(asked - u64::from(most.get())).ok().map(Bytes)?;
             let told = match launch.dynamic_shared {
                 Bytes(0) => String::new(),
-                dynamic => format!(", {dynamic} of which are dynamic, as --dynamic-shared says"),
+                dynamic => format!(", {dynamic} of which are dynamic, as {told} says"),
             };
             Some(format!("{over} of the {} per block must go{told}", shared_bytes(judged)))
         }

@@ -64,6 +64,13 @@ pub(crate) enum Completeness {
     Unfinished,
 }
 
+/// Where the lines of a kernel's report stand.
+pub(crate) struct Places {
+    pub(crate) name: Place,
+    pub(crate) frame: Place,
+    pub(crate) used: Place,
+}
+
 /// What a `Function properties` line belongs to.
 #[derive(Clone, PartialEq)]
 enum Owner {
@@ -174,6 +181,78 @@ impl<'r> Assembler<'r> {
             None => Owner::Function(name.to_vec(), place),
         };
         self.await_frame(owner, place.line);
+    }
+
+    /// True when no record is under way: what comes now has nothing to be attached to but itself.
+    pub(crate) fn is_idle(&self) -> bool {
+        let stream = &self.stream;
+        self.others.is_empty()
+            && stream.openings.is_idle()
+            && stream.stray_frame.is_none()
+            && stream.frameless.is_none()
+    }
+
+    /// The whole report of a kernel, while nothing else is open. False, and nothing done, when its figures are not whole.
+    /// Its places are asked for only when it says something new.
+    pub(crate) fn whole_kernel(
+        &mut self,
+        name: &[u8],
+        arch: Arch,
+        frame_text: &[u8],
+        used_text: &[u8],
+        places: impl FnOnce() -> Places,
+    ) -> bool {
+        if used_text.len().max(frame_text.len()) > MAX_QUOTE {
+            return false;
+        }
+        let (frame_id, used_id) = (self.report.texts.intern(frame_text), self.report.texts.intern(used_text));
+        let frame = self.parsed.frame(frame_id, frame_text);
+        let Some(usage) = self.parsed.usage(used_id, used_text).filter(|_| frame.is_some()) else { return false };
+        if usage.unfinished || usage.unread_item {
+            return false;
+        }
+        self.flush_function();
+        self.stream.note_entry(Some(arch));
+        self.stream.note_figures(&usage);
+        let name = Some(self.report.names.intern(name));
+        let key = Key {
+            name,
+            arch: Some(arch),
+            entry: true,
+            ambiguous: false,
+            frame: Some(frame_id),
+            usage: Some(used_id),
+            burst: None,
+        };
+        let at = self.kernels.find_or_add(key, &mut self.report.kernels, || {
+            let places = places();
+            let mut open = Open::new(name, Some(arch), places.name);
+            open.frame = Some((Quote { place: places.frame, text: frame_id }, frame));
+            let quote = Quote { place: places.used, text: used_id };
+            kernel(open, Some(&Figures { quote, usage, cut: false }), None)
+        });
+        self.stream.times.expect(Some(at));
+        true
+    }
+
+    /// The whole report of a device function, while nothing else is open. False, and nothing done, when it is not whole.
+    pub(crate) fn whole_function(
+        &mut self,
+        name: &[u8],
+        frame_text: &[u8],
+        name_place: Place,
+        frame_place: Place,
+    ) -> bool {
+        if frame_text.len() > MAX_QUOTE {
+            return false;
+        }
+        let text = self.report.texts.intern(frame_text);
+        let Some(frame) = self.parsed.frame(text, frame_text) else { return false };
+        self.flush_function();
+        let name = self.report.names.intern(name);
+        let frame = (Quote { place: frame_place, text }, Some(frame));
+        self.stream.function = Some(Function { name, place: name_place, frame, time: None, ambiguous: false });
+        true
     }
 
     /// Whether an entry called `name` waits for its properties.
@@ -374,33 +453,16 @@ impl<'r> Assembler<'r> {
     }
 
     fn finish(&mut self, open: Open, read: Option<&Figures>, time: Option<f64>) -> usize {
-        let (frame_quote, frame) = open.frame.map_or((None, None), |(quote, frame)| (Some(quote), frame));
         let key = Key {
             name: open.name,
             arch: open.arch,
             entry: true,
             ambiguous: open.ambiguous,
-            frame: frame_quote.map(|quote| quote.text),
+            frame: open.frame.map(|(quote, _)| quote.text),
             usage: read.map(|read| read.quote.text),
             burst: None,
         };
-        let at = self.kernels.find_or_add(key, &mut self.report.kernels, || {
-            let mut resources = read.map_or_else(Resources::default, |read| figures(&read.usage, read.cut));
-            set_frame(&mut resources, frame);
-            resources.compile_time_ms = time;
-            Kernel {
-                name: open.name,
-                kind: Kind::Entry,
-                arch: open.arch,
-                resources,
-                ambiguous: open.ambiguous,
-                unbounded_stack: false,
-                linked: false,
-                registers_before_link: None,
-                records: 0,
-                evidence: Evidence { name: Some(open.place), frame: frame_quote, usage: read.map(|read| read.quote) },
-            }
-        });
+        let at = self.kernels.find_or_add(key, &mut self.report.kernels, || kernel(open, read, time));
         self.stream.frameless = None;
         at
     }
@@ -416,6 +478,9 @@ impl<'r> Assembler<'r> {
 
     /// Keeps the device function that was read last, if it is one.
     fn flush_function(&mut self) {
+        if self.stream.function.is_none() {
+            return;
+        }
         let Some(function) = self.stream.function.take() else { return };
         let (arch, number) = self.stream.burst();
         let key = Key {
@@ -543,6 +608,26 @@ impl<'r> Assembler<'r> {
         for (kernel, arch) in self.stream.dated_functions() {
             self.report.kernels[kernel].arch = arch;
         }
+    }
+}
+
+/// The kernel of an entry with its figures.
+fn kernel(open: Open, read: Option<&Figures>, time: Option<f64>) -> Kernel {
+    let mut resources = read.map_or_else(Resources::default, |read| figures(&read.usage, read.cut));
+    let (quote, frame) = open.frame.map_or((None, None), |(quote, frame)| (Some(quote), frame));
+    set_frame(&mut resources, frame);
+    resources.compile_time_ms = time;
+    Kernel {
+        name: open.name,
+        kind: Kind::Entry,
+        arch: open.arch,
+        resources,
+        ambiguous: open.ambiguous,
+        unbounded_stack: false,
+        linked: false,
+        registers_before_link: None,
+        records: 0,
+        evidence: Evidence { name: Some(open.place), frame: quote, usage: read.map(|read| read.quote) },
     }
 }
 

@@ -74,6 +74,11 @@ impl Openings {
         self.open.is_empty()
     }
 
+    /// Nothing is open, and no figures wait.
+    pub(super) fn is_idle(&self) -> bool {
+        self.open.is_empty() && self.waiting.is_empty() && self.orphans.is_empty()
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.open.len() >= MAX_OPEN
     }

@@ -1,5 +1,7 @@
 //! From hits to what is shown: levels, groups of one cause, order, counts.
 
+mod settings;
+
 use std::cmp::Reverse;
 
 use hashbrown::HashMap;
@@ -7,6 +9,8 @@ use hashbrown::HashMap;
 use crate::finding::{Basis, Cause, Finding, Hit, Level, Subject};
 use crate::model::{NameId, Names, Place, Report, symbol};
 use crate::rules::{Armed, Context, Group, RULES, Rule};
+
+pub use settings::{FailOn, Origin, Settings, Target, UnknownRule, did_you_mean};
 
 /// A rule as this run applies it.
 pub struct Active {
@@ -23,75 +27,26 @@ pub struct Active {
     armed: Box<dyn Armed>,
 }
 
-/// The level of each rule, as options set it.
-#[derive(Debug, Clone, Default)]
-pub struct Levels {
-    set: Vec<(Target, Level)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Target {
-    Rule(&'static str),
-    Group(Group),
-}
-
-/// The name is neither a rule nor a group.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
-#[error("no rule or group is called `{name}`")]
-pub struct UnknownRule {
-    /// The name that was given.
-    pub name: String,
-    /// What to do.
-    #[help]
-    pub help: String,
-}
-
-impl UnknownRule {
-    /// The error for `name`, with the nearest rule.
-    #[must_use]
-    pub fn new(name: &str) -> UnknownRule {
-        let known = RULES.iter().map(|rule| rule.id).chain(Group::ALL.map(Group::name));
-        let nearest = known.map(|id| (strsim::jaro_winkler(name, id), id)).max_by(|a, b| a.0.total_cmp(&b.0));
-        let help = match nearest {
-            Some((alike, id)) if alike > 0.75 => format!("did you mean `{id}`? `warplint rules` lists every rule"),
-            _ => "`warplint rules` lists every rule".to_owned(),
-        };
-        UnknownRule { name: name.to_owned(), help }
-    }
-}
-
-impl Levels {
-    /// Sets the level of a rule or group; a later call wins.
-    ///
-    /// # Errors
-    /// When there is no such rule or group.
-    pub fn set(&mut self, name: &str, level: Level) -> Result<(), UnknownRule> {
-        let rule = Rule::named(name).map(|rule| Target::Rule(rule.id));
-        let group = || Group::ALL.into_iter().find(|group| group.name() == name).map(Target::Group);
-        let target = rule.or_else(group).ok_or_else(|| UnknownRule::new(name))?;
-        self.set.push((target, level));
-        Ok(())
-    }
-
-    /// The level that was set for a rule, if any.
-    #[must_use]
-    pub fn of(&self, rule: &Rule, group: Group) -> Option<Level> {
-        let meant = |target: Target| target == Target::Rule(rule.id) || target == Target::Group(group);
-        self.set.iter().rev().find(|(target, _)| meant(*target)).map(|(_, level)| *level)
-    }
-}
-
 /// Every rule with its level and options.
 #[must_use]
-pub fn activate(levels: &Levels) -> Vec<Active> {
+pub fn activate(settings: &Settings) -> Vec<Active> {
     let arm = |rule: &'static Rule| {
         let page = rule.page();
-        let set = levels.of(rule, page.group);
-        let armed = rule.arm(page.defaults()).expect("bug: the options of a page do not fit its rule");
+        let set = settings.level(rule, page.group).map(|(level, _)| level);
+        let armed = rule.arm(settings.options(rule, &page)).expect("bug: options that were checked do not fit a rule");
         let level = set.unwrap_or(page.level);
         Active { rule, level, basis: page.basis, group: page.group, allowed: set == Some(Level::Allow), armed }
     };
     RULES.iter().map(arm).collect()
+}
+
+/// The rules that one entry of the configuration allows for the kernels that it names.
+#[derive(Debug, Clone, Default)]
+pub struct Allow {
+    /// The rules and groups.
+    pub targets: Vec<Target>,
+    /// Why.
+    pub reason: Option<String>,
 }
 
 /// A hit of one of the active rules.
@@ -103,6 +58,8 @@ pub struct Settled {
     pub level: Level,
     /// The hit.
     pub hit: Hit,
+    /// The entry that allows it for its kernel, an index of [`crate::analyse::Numbers::entries`].
+    pub allowed_by: Option<usize>,
     place: Place,
 }
 
@@ -132,11 +89,12 @@ pub struct Verdict<'a> {
     pub groups: Vec<CauseGroup>,
     /// What was read and computed.
     pub context: Context<'a>,
+    allows: &'a [Allow],
 }
 
-/// Runs the rules and settles what they found.
+/// Runs the rules and settles what they found; `allows` are those of the entries, in the same order.
 #[must_use]
-pub fn settle<'a>(context: Context<'a>, rules: &'a [Active]) -> Verdict<'a> {
+pub fn settle<'a>(context: Context<'a>, rules: &'a [Active], allows: &'a [Allow]) -> Verdict<'a> {
     let mut settled = Vec::new();
     let mut allowed = Vec::new();
     let mut hits = Vec::new();
@@ -146,20 +104,33 @@ pub fn settle<'a>(context: Context<'a>, rules: &'a [Active]) -> Verdict<'a> {
         }
         hits.clear();
         active.armed.check(&context, &mut hits);
+        let allowing = allowing(active, allows);
         for hit in &hits {
-            let one = Settled {
-                rule: index,
-                level: active.level.min(hit.cap),
-                hit: *hit,
-                place: place_of(context.report, hit),
-            };
+            let allowed_by = allowed_by(&context, hit, &allowing);
+            let level = if allowed_by.is_some() { Level::Allow } else { active.level.min(hit.cap) };
+            let one = Settled { rule: index, level, hit: *hit, allowed_by, place: place_of(&context, hit) };
             if one.level == Level::Allow { allowed.push(one) } else { settled.push(one) }
         }
     }
     sort(&mut settled, rules);
     sort(&mut allowed, rules);
     let groups = group(&settled, context.report);
-    Verdict { rules, settled, allowed, groups, context }
+    Verdict { rules, settled, allowed, groups, context, allows }
+}
+
+/// The entries that allow a rule for their kernels.
+fn allowing(active: &Active, allows: &[Allow]) -> Vec<usize> {
+    let covers = |allow: &Allow| allow.targets.iter().any(|target| target.covers(active.rule, active.group));
+    (0..allows.len()).filter(|at| covers(&allows[*at])).collect()
+}
+
+/// The first of the entries `allowing` that names the kernel of a hit.
+fn allowed_by(context: &Context<'_>, hit: &Hit, allowing: &[usize]) -> Option<usize> {
+    if allowing.is_empty() {
+        return None;
+    }
+    let entries = context.numbers.entries_of(name_of(context.report, hit));
+    entries.iter().copied().find(|at| allowing.binary_search(at).is_ok())
 }
 
 /// The worst first; among equals the order of the inputs, so that the same input gives the same report.
@@ -169,11 +140,13 @@ fn sort(settled: &mut [Settled], rules: &[Active]) {
     });
 }
 
-fn place_of(report: &Report, hit: &Hit) -> Place {
+fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
+    let report = context.report;
     let place = match hit.subject {
         Subject::Kernel(at) => report.kernels.get(at as usize).and_then(|kernel| kernel.evidence.first()),
         Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
         Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
+        Subject::Entry(at) => context.numbers.entries.get(at as usize).map(|entry| entry.quote.place),
         Subject::Gpu(_) | Subject::Run => None,
     };
     place.unwrap_or_default()
@@ -223,7 +196,7 @@ fn name_of(report: &Report, hit: &Hit) -> Option<NameId> {
     match hit.subject {
         Subject::Kernel(at) => report.kernels.get(at as usize)?.name,
         Subject::Message(at) => report.messages.get(at as usize)?.kernel,
-        Subject::Input(_) | Subject::Gpu(_) | Subject::Run => None,
+        Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => None,
     }
 }
 
@@ -248,6 +221,12 @@ impl Verdict<'_> {
     #[must_use]
     pub fn active(&self, one: &Settled) -> &Active {
         &self.rules[usize::from(one.rule)]
+    }
+
+    /// Why a hit was allowed, where the configuration says.
+    #[must_use]
+    pub fn reason(&self, one: &Settled) -> Option<&str> {
+        self.allows.get(one.allowed_by?)?.reason.as_deref()
     }
 
     /// A hit in words, with what it is about.

@@ -214,6 +214,7 @@ impl<'r> Assembler<'r> {
         self.flush_function();
         self.stream.note_entry(Some(arch));
         self.stream.note_figures(&usage);
+        self.stream.has_properties = true;
         let name = Some(self.report.names.intern(name));
         let key = Key {
             name,

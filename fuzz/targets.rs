@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use warplint::filter::Filter;
 use warplint::gpu::Gpu;
 use warplint::join::join;
-use warplint::model::{Report, symbol};
+use warplint::model::{NameId, Quote, Report, symbol};
 use warplint::parse::{Echo, EchoMode, read_log};
 
 /// Gives out its bytes in pieces of one size.
@@ -34,9 +34,24 @@ fn read(bytes: &[u8], piece: usize) -> Report {
 pub(crate) fn log(bytes: &[u8]) {
     let whole = read(bytes, usize::MAX);
     let pieces = read(bytes, 1 + bytes.len() % 13);
-    assert_eq!(whole.kernels, pieces.kernels);
-    assert_eq!(whole.messages, pieces.messages);
+    assert_eq!(facts(&whole), facts(&pieces));
     assert_eq!(whole.inputs, pieces.inputs);
+}
+
+/// Everything that was read, with names and texts instead of their numbers, which depend on the order of reading.
+fn facts(report: &Report) -> Vec<String> {
+    let name = |id: Option<NameId>| id.map(|id| report.names.get(id).escape_ascii().to_string());
+    let quote = |quote: Option<Quote>| quote.map(|quote| (quote.place, report.texts.get(quote.text)));
+    let kernels = report.kernels.iter().map(|kernel| {
+        let (frame, usage) = (quote(kernel.evidence.frame), quote(kernel.evidence.usage));
+        let known = (kernel.kind, kernel.arch, kernel.ambiguous, kernel.unbounded_stack, kernel.records);
+        format!("{:?} {known:?} {:?} {frame:?} {usage:?}", name(kernel.name), kernel.resources)
+    });
+    let messages = report.messages.iter().map(|message| {
+        let text = report.texts.get(message.text).escape_ascii();
+        format!("{:?} {:?} {} {:?} {text}", message.kind, name(message.kernel), message.count, message.place)
+    });
+    kernels.chain(messages).collect()
 }
 
 /// Names are shown on one line, and the short ones are short.

@@ -1,5 +1,5 @@
 //! What other lines of a build tell: that CUDA is compiled at all, and that another tool failed. Here, where text is
-//! irregular, regular expressions serve; only lines with the word `error` in them, and logs without a kernel, get here.
+//! irregular, regular expressions serve; only lines that look like an error, and logs without a kernel, get here.
 
 use std::sync::LazyLock;
 
@@ -12,9 +12,13 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
         .expect("bug: the pattern is fixed")
 });
 
-/// `make[3]: *** [build.make:314: x.o] Error 255`
-static STOPPED: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\*\*\* \[.*\] Error \d+$").expect("bug: the pattern is fixed"));
+/// What build systems say of a step that failed: make, ninja, MSBuild, pip, PyTorch's extension builder, BuildKit, bazel.
+static STOPPED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"\*\*\* \[.*\] Error \d+$|ninja: build stopped: |(?:^|[\]>Z] ?)FAILED: \S|error MSB3721: |ERROR: Failed building wheel|error: subprocess-exited-with-error|RuntimeError: Error compiling objects|ERROR: process ".*" did not complete|ERROR: .* failed: \(Exit \d+\)"#,
+    )
+    .expect("bug: the pattern is fixed")
+});
 
 /// nvcc's command line, its input, or the progress line of a build system that compiles CUDA.
 static CUDA: LazyLock<Regex> = LazyLock::new(|| {
@@ -46,10 +50,10 @@ pub(crate) enum Failure {
 
 /// Whether `line` says that another tool failed.
 pub(crate) fn failure(line: &[u8]) -> Option<Failure> {
-    if ERROR.is_match(line) {
-        return Some(Failure::Error);
+    if STOPPED.is_match(line.trim_ascii_end()) {
+        return Some(Failure::Stopped);
     }
-    STOPPED.is_match(line.trim_ascii_end()).then_some(Failure::Stopped)
+    ERROR.is_match(line).then_some(Failure::Error)
 }
 
 /// Whether `text` shows that CUDA code is compiled.
@@ -99,7 +103,7 @@ mod tests {
             "x.cu(12): error #20-D: identifier",
             "error: linker command failed with exit code 1",
             "collect2: error: ld returned 1 exit status",
-            "2026-03-04T05:00:00.0022657Z error: subprocess-exited-with-error",
+            "2026-03-04T05:00:00.0022657Z error: command failed",
         ] {
             assert_eq!(failure(line.as_bytes()), Some(Failure::Error), "{line}");
         }
@@ -117,7 +121,20 @@ mod tests {
             failure(b"make[3]: *** [ggml/src/build.make:314: fattn-tile.cu.o] Error 255"),
             Some(Failure::Stopped)
         );
-        assert_eq!(failure(b"make[3]: [x.o] Error 1 (ignored)"), None);
+        for line in [
+            "ninja: build stopped: subcommand failed.",
+            "FAILED: b.o",
+            "[3/4] FAILED: b.o",
+            "x.targets(799,9): error MSB3721: The command \"nvcc.exe\" exited with code 1. [x.vcxproj]",
+            "ERROR: Failed building wheel for flash-attn",
+            "#18 ERROR: process \"/bin/sh -c make -j\" did not complete successfully: exit code: 2",
+            "RuntimeError: Error compiling objects for extension",
+        ] {
+            assert_eq!(failure(line.as_bytes()), Some(Failure::Stopped), "{line}");
+        }
+        for line in ["make[3]: [x.o] Error 1 (ignored)", "3 FAILED: no", "ERROR: 0 failed"] {
+            assert_eq!(failure(line.as_bytes()), None, "{line}");
+        }
     }
 
     #[test]

@@ -15,6 +15,8 @@ use crate::model::{InputFacts, MessageKind, Place, Report, Unread};
 
 /// Lines within which the frame of a `Function properties` line must come.
 const FRAME_WITHIN: u32 = 64;
+/// Lines within which the frame of an entry without properties must come.
+const FRAME_SOON: u32 = 4;
 /// Longest text of a message that is kept: a sentence, and a name that it may hold.
 const LONG_TEXT: usize = 8192;
 /// Longest error of another tool that is kept.
@@ -36,6 +38,10 @@ pub(super) struct LineReader<'r> {
     listing_for: u32,
     /// Where the listing starts in the buffer, when it was found after the fact.
     listing_start: Option<usize>,
+    /// Lines in which the frame of the last entry may come without its properties, which a filter took out.
+    frame_for: u32,
+    /// A record with a name, or with figures that belong to one, was read.
+    met_records: bool,
     /// The last line of the log lacks its end.
     pub(super) cut: bool,
     scratch: Vec<u8>,
@@ -107,6 +113,8 @@ impl<'r> LineReader<'r> {
             partial: None,
             listing_for: 0,
             listing_start: None,
+            frame_for: 0,
+            met_records: false,
             cut: false,
             scratch: Vec::new(),
         }
@@ -137,7 +145,12 @@ impl<'r> LineReader<'r> {
 
     /// True where the next line may matter though it holds no needle.
     pub(super) fn wants_every_line(&self) -> bool {
-        self.listing_for > 0 || self.partial.is_some() || self.assembler.awaits_frame()
+        self.listing_for > 0 || self.frame_for > 0 || self.partial.is_some() || self.assembler.awaits_frame()
+    }
+
+    /// True while nothing but stack frames may be in the log: a filter may have left only those.
+    pub(super) fn wants_stray_frames(&self) -> bool {
+        !self.met_records
     }
 
     /// Where the report that the line at `start` belongs to starts, if that was found only now.
@@ -157,6 +170,8 @@ impl<'r> LineReader<'r> {
             Some(b'F') => (2, self.take_function(buffer, start, block::function(text)?)?),
             _ => return None,
         };
+        self.met_records = true;
+        self.frame_for = 0;
         self.assembler.facts().records += lines;
         Some(start + end)
     }
@@ -188,6 +203,7 @@ impl<'r> LineReader<'r> {
             self.note_long_line(at, line);
         }
         let line = &line[..line.len().min(LONG_LINE)];
+        self.frame_for = self.frame_for.saturating_sub(1);
         let understood = self.read_line(at, line, found);
         if understood == Understood::Report {
             self.assembler.facts().records += 1;
@@ -228,6 +244,13 @@ impl<'r> LineReader<'r> {
             }
             let place = self.position.place(at);
             self.assembler.expire_frames(place.line, FRAME_WITHIN);
+        }
+        if (self.frame_for > 0 || !self.met_records)
+            && let Some(start) = record::frame_in(line)
+            && usage::frame(&line[start..]).is_ok()
+        {
+            self.keep_frame(clean::without_project(line[start..].trim_ascii_end()), at.after(start));
+            return Understood::Report;
         }
         if scan::holds_listing(line) {
             let understood = self.read_listing(at, line);
@@ -341,6 +364,8 @@ impl<'r> LineReader<'r> {
     }
 
     fn keep(&mut self, at: At<'_>, text: &[u8], record: Record<'_>) {
+        self.met_records |= !matches!(record, Record::Module | Record::Frame { .. } | Record::Time { .. });
+        self.frame_for = if matches!(record, Record::Entry { .. }) { FRAME_SOON } else { 0 };
         match record {
             Record::Module => self.assembler.module(),
             // CUDA 2 and 3 name no architecture; later it may have been wrapped onto the next line.

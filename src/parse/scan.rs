@@ -1,52 +1,75 @@
 //! Finds the few lines of a log that matter without looking at the others.
 //!
-//! Most of a build log is other tools' text. A handful of substring searches, each vectorised, passes over it at memory
-//! speed; only a line that holds one of the needles is ever split from its neighbours.
+//! Most of a build log is other tools' text. Whatever matters in it, a message of a CUDA tool, an error of any tool, a
+//! figure of a listing, has a colon, and what stands before the colon tells it from the others: so colons are searched
+//! for, at memory speed, and only a line with one that counts is ever split from its neighbours.
 
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-/// Every message of a CUDA tool in its usual form holds the first; the others catch squeezed forms, other tools' errors,
-/// and the listing of `cuobjdump`, which is not made of messages.
-const NEEDLES: [&str; 4] = [" :", "ptxas info", "rror", "REG:"];
-
-static FINDERS: LazyLock<[Finder<'static>; NEEDLES.len()]> = LazyLock::new(|| NEEDLES.map(Finder::new));
+static FRAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" bytes stack frame"));
+static LISTING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("REG:"));
 
 /// Whether `line` can hold figures of a `cuobjdump` listing.
 pub(crate) fn holds_listing(line: &[u8]) -> bool {
-    FINDERS[3].find(line).is_some()
+    LISTING.find(line).is_some()
 }
 
 /// Whether `line` can hold the error of another tool.
 pub(crate) fn holds_error(line: &[u8]) -> bool {
-    FINDERS[2].find(line).is_some()
+    memchr::memchr_iter(b':', line).any(|at| matters(line, at))
 }
 
-/// Walks the occurrences of all needles in one buffer, in order.
+/// Walks the places that matter in one buffer, in order.
 pub(crate) struct Scanner {
-    next: [usize; NEEDLES.len()],
     end: usize,
+    /// The next stack frame, which has no colon: looked for in a log of which nothing else was read yet.
+    frame: Option<usize>,
 }
 
 impl Scanner {
     /// Over the first `end` bytes of a buffer.
-    pub(crate) fn new(end: usize) -> Scanner {
-        // 0 is before every position that will be asked for, so each needle is searched for on first use.
-        Scanner { next: [0; NEEDLES.len()], end }
+    pub(crate) fn new(end: usize, frames: bool) -> Scanner {
+        // 0 is before every position that will be asked for, so the first frame is searched for on first use.
+        Scanner { end, frame: frames.then_some(0) }
     }
 
-    /// The first occurrence of any needle at or after `from`.
+    /// The first place that matters at or after `from`.
     pub(crate) fn find(&mut self, buffer: &[u8], from: usize) -> Option<usize> {
-        let mut first = usize::MAX;
-        for (finder, next) in FINDERS.iter().zip(&mut self.next) {
-            if *next <= from {
-                *next = finder.find(&buffer[from..self.end]).map_or(usize::MAX, |at| from + at);
-            }
-            first = first.min(*next);
+        let colons = memchr::memchr_iter(b':', &buffer[from..self.end]).map(|at| from + at);
+        let colon = colons.into_iter().find(|at| matters(buffer, *at));
+        if self.frame.is_some_and(|next| next <= from) {
+            self.frame = FRAME.find(&buffer[from..self.end]).map(|at| from + at);
         }
-        (first != usize::MAX).then_some(first)
+        [colon, self.frame].into_iter().flatten().min()
     }
+}
+
+/// Whether the colon at `colon` can be that of a message, an error or a listing.
+fn matters(buffer: &[u8], colon: usize) -> bool {
+    let (before, after) = buffer.split_at(colon);
+    match before.last() {
+        // The padded forms of all CUDA tools.
+        Some(b' ' | b'\t') => true,
+        // The same, squeezed by a copy.
+        Some(b'o') => before.ends_with(b"info"),
+        Some(b'r') => before.ends_with(b"error") || before.ends_with(b"Error"),
+        Some(b'R') => before.ends_with(b"ERROR"),
+        Some(b'G') => before.ends_with(b"REG"),
+        Some(b'D') => before.ends_with(b"FAILED") || is_numbered_error(before),
+        Some(b'0'..=b'9') => is_numbered_error(before),
+        Some(b'a') => before.ends_with(b"ninja") && after.starts_with(b": build stopped"),
+        Some(b']' | b'e') => after.starts_with(b": *** ["),
+        _ => false,
+    }
+}
+
+/// `error C2065`, `error #20-D`
+fn is_numbered_error(before: &[u8]) -> bool {
+    let code =
+        before.iter().rev().take(12).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'#' | b'-')).count();
+    before[..before.len() - code].ends_with(b"error ")
 }
 
 /// Where the line that holds `at` starts, not before `floor`.
@@ -63,17 +86,57 @@ pub(crate) fn line_end(buffer: &[u8], at: usize, ceiling: usize) -> usize {
 mod tests {
     use super::*;
 
-    #[test]
-    fn needles_are_found_in_order_and_once_each() {
-        let buffer = b"noise\nx REG:1\nptxas info: a : b\nerror\n tail";
-        let mut scanner = Scanner::new(buffer.len());
+    fn found(text: &str, frames: bool) -> Vec<&str> {
+        let mut scanner = Scanner::new(text.len(), frames);
         let mut found = Vec::new();
         let mut from = 0;
-        while let Some(at) = scanner.find(buffer, from) {
-            found.push(at);
+        while let Some(at) = scanner.find(text.as_bytes(), from) {
+            found.push(&text[at..(at + 3).min(text.len())]);
             from = at + 1;
         }
-        assert_eq!(found, [8, 14, 27, 33]);
+        found
+    }
+
+    #[test]
+    fn colons_of_messages_errors_and_listings_are_found() {
+        for line in [
+            "ptxas info    : x",
+            "ptxas info: x",
+            "ptxas info\t: x",
+            "x.cu(1): error: x",
+            "a.cpp(3): error C2065: x",
+            "x.cu(1): error #20-D: x",
+            "CUDACOMPILE : x",
+            "  REG:10 STACK:0",
+            "FAILED: a.o",
+            "ninja: build stopped: x",
+            "make[3]: *** [a.o] Error 2",
+            "ERROR: x",
+            "RuntimeError: x",
+        ] {
+            assert!(!found(line, false).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_colons_are_passed_over() {
+        for line in [
+            "ns::k(int): warning: unused",
+            "host.cpp:12:3: note",
+            "[ 25%] Building a:b",
+            "C:\\x",
+            "make: Entering",
+            ":",
+        ] {
+            assert!(found(line, false).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn places_come_in_order_and_frames_only_when_asked_for() {
+        let text = "noise\nx REG:1\n    8 bytes stack frame\nptxas info: a : b\n tail";
+        assert_eq!(found(text, false), [":1\n", ": a", ": b"]);
+        assert_eq!(found(text, true), [":1\n", " by", ": a", ": b"]);
     }
 
     #[test]

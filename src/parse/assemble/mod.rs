@@ -326,16 +326,35 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    /// A frame whose name is not in the log: of the kernel without a name before it, or of the one that follows.
+    /// A frame without properties before it: of the entry that waits for them, of the kernel without a name before it, or
+    /// of the one that follows.
     fn orphan_frame(&mut self, quote: Quote, frame: Option<Frame>) {
+        if let Some(open) = self.stream.openings.only_without_properties() {
+            open.properties = true;
+            open.frame = Some((quote, frame));
+            return;
+        }
         match self.stream.frameless.take() {
             Some(at) => {
                 let kernel = &mut self.report.kernels[at];
                 kernel.evidence.frame = Some(quote);
                 set_frame(&mut kernel.resources, frame);
             }
-            None => self.stream.stray_frame = Some((quote, frame)),
+            None => {
+                self.finish_stray_frame();
+                self.stream.stray_frame = Some((quote, frame));
+            }
         }
+    }
+
+    /// A frame that nothing else came to: of a kernel or function that is known by nothing else.
+    fn finish_stray_frame(&mut self) {
+        let Some((quote, frame)) = self.stream.stray_frame.take() else { return };
+        let text = self.report.texts.get(quote.text).to_vec();
+        self.unread(Unread::Nameless, &text, quote.place);
+        let mut open = Open::new(None, None, quote.place);
+        open.frame = Some((quote, frame));
+        self.finish(open, None, None);
     }
 
     /// A `Used` record. Where it is cut, what is missing is unknown, not zero.
@@ -567,8 +586,14 @@ impl<'r> Assembler<'r> {
         self.report.names.intern(name)
     }
 
+    /// A line, or a part of it, that could not be read. Of several reasons on one line the first is told.
     pub(crate) fn unread(&mut self, why: Unread, text: &[u8], place: Place) {
-        if let Some(id) = self.repeat(&text[..text.len().min(MAX_QUOTE)]) {
+        let text = &text[..text.len().min(MAX_QUOTE)];
+        let known = self.report.texts.find(text).and_then(|id| self.messages.get(id.index()).copied().flatten());
+        if known.is_some_and(|at| self.report.messages[at as usize].place == place) {
+            return;
+        }
+        if let Some(id) = self.repeat(text) {
             self.keep_message(MessageKind::Unread(why), None, None, id, place);
         }
     }
@@ -600,6 +625,7 @@ impl<'r> Assembler<'r> {
 
     fn finish_stream(&mut self) {
         self.end_burst();
+        self.finish_stray_frame();
         let mut complete = Vec::new();
         let left = self.stream.openings.finish(&mut complete);
         self.finish_all(complete, false);

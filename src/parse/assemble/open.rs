@@ -102,6 +102,14 @@ impl Openings {
         Some(&mut self.open[at])
     }
 
+    /// The one open entry, if its properties have not come.
+    pub(super) fn only_without_properties(&mut self) -> Option<&mut Open> {
+        match self.open.as_mut_slice() {
+            [only] if !only.properties && only.frame.is_none() => Some(only),
+            _ => None,
+        }
+    }
+
     /// Whether an entry without properties fits.
     pub(super) fn expects(&self, fits: impl Fn(&Open) -> bool) -> bool {
         self.open.iter().any(|open| !open.properties && fits(open))

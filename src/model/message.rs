@@ -13,10 +13,20 @@ pub struct Message {
     pub arch: Option<Arch>,
     /// Its text, without tool, severity and place; an id of [`super::Report::texts`].
     pub text: NameId,
+    /// What stands before the text, as `ptxas x.ptx, line 8; error   : `; an id of [`super::Report::texts`].
+    pub lead: Option<NameId>,
     /// Where it first stands.
     pub place: Place,
     /// How often it was printed.
     pub count: u64,
+}
+
+impl Message {
+    /// A message that names nobody, printed once.
+    #[must_use]
+    pub fn new(kind: MessageKind, text: NameId, place: Place) -> Message {
+        Message { kind, kernel: None, arch: None, text, lead: None, place, count: 1 }
+    }
 }
 
 /// What a message is about, told by its text: ptxas re-uses its code numbers between releases.

@@ -11,7 +11,7 @@ use super::nvcc::{self, Failure};
 use super::partial::{PartialRecord, PartialText, is_wrap_width};
 use super::record::{self, Partial, Record};
 use super::{clean, message, prefix, scan, usage};
-use crate::model::{InputFacts, MessageKind, Place, Report, Unread};
+use crate::model::{InputFacts, Message, MessageKind, Place, Report, Unread};
 
 /// Lines within which the frame of a `Function properties` line must come.
 const FRAME_WITHIN: u32 = 64;
@@ -295,7 +295,7 @@ impl<'r> LineReader<'r> {
         let blanks = line.len() - line.trim_ascii_start().len();
         if let Some(id) = self.assembler.repeat(&text[..text.len().min(LONG_ERROR)]) {
             let place = self.position.place(at.after(blanks));
-            self.assembler.keep_message(kind, None, None, id, place);
+            self.assembler.keep_message(id, Message::new(kind, id, place));
         }
         Understood::Message
     }
@@ -320,7 +320,7 @@ impl<'r> LineReader<'r> {
             if envelope.tool == Tool::Unnamed && !is_linker_text(text) {
                 return Understood::Nothing;
             }
-            self.read_text(at, envelope.severity, text);
+            self.read_text(at, line, envelope, text);
             return Understood::Message;
         }
         if self.read_record(at, text) {
@@ -333,7 +333,7 @@ impl<'r> LineReader<'r> {
             let place = self.position.place(at);
             self.assembler.unread(Unread::Form, text, place);
         } else {
-            self.read_text(at, Severity::Info, text);
+            self.read_text(at, line, envelope, text);
         }
         Understood::Report
     }
@@ -434,19 +434,27 @@ impl<'r> LineReader<'r> {
         if self.cut { End::Cut } else { End::MayGoOn }
     }
 
-    fn read_text(&mut self, at: At<'_>, severity: Severity, text: &[u8]) {
+    /// A message; `at` is where its envelope starts.
+    fn read_text(&mut self, at: At<'_>, line: &[u8], envelope: Envelope, text: &[u8]) {
+        let severity = envelope.severity;
         // Information that says nothing must not fill the memory, so it is read before it is kept.
         if severity == Severity::Info && message::read(severity, text).is_none() {
             return;
         }
-        let Some(id) = self.assembler.repeat(&text[..text.len().min(LONG_TEXT)]) else { return };
+        let lead = &line[envelope.start..envelope.text];
+        // Equal errors at two places of a PTX file are two errors; of warnings the words are enough.
+        let whole = &line[envelope.start..];
+        let key = if severity >= Severity::Error { whole.trim_ascii_end() } else { text };
+        let Some(key) = self.assembler.repeat(&key[..key.len().min(LONG_TEXT)]) else { return };
+        let (text, arch) = envelope::without_target(&text[..text.len().min(LONG_TEXT)]);
         let Some(reading) = message::read(severity, text) else { return };
-        let place = self.position.place(at);
+        let place = self.position.place(at.after(lead.len()));
         if reading.unfinished && !self.cut {
             return self.begin_partial(PartialText::Message(severity), text, place);
         }
         let kernel = reading.kernel.map(|name| self.assembler.name(name));
-        self.assembler.keep_message(reading.kind, kernel, None, id, place);
+        let (text, lead) = (self.assembler.text(text), Some(self.assembler.text(lead)));
+        self.assembler.keep_message(key, Message { kernel, arch, lead, ..Message::new(reading.kind, text, place) });
     }
 
     fn read_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {
@@ -514,7 +522,7 @@ impl<'r> LineReader<'r> {
         let Some(reading) = message::read(severity, text) else { return };
         let kernel = reading.kernel.map(|name| self.assembler.name(name));
         if let Some(id) = self.assembler.repeat(&text[..text.len().min(LONG_TEXT)]) {
-            self.assembler.keep_message(reading.kind, kernel, None, id, place);
+            self.assembler.keep_message(id, Message { kernel, ..Message::new(reading.kind, id, place) });
         }
     }
 

@@ -493,7 +493,8 @@ impl<'r> Assembler<'r> {
         let kernel = open.name;
         self.finish(open, None, None);
         let text = self.report.texts.intern(&name[..name.len().min(MAX_QUOTE)]);
-        self.keep_message(MessageKind::Unread(Unread::NoFigures), kernel, None, text, place);
+        let kind = MessageKind::Unread(Unread::NoFigures);
+        self.keep_message(text, Message { kernel, ..Message::new(kind, text, place) });
     }
 
     /// Keeps the device function that was read last, if it is one.
@@ -561,24 +562,22 @@ impl<'r> Assembler<'r> {
         self.report.messages.len() >= MAX_MESSAGES || self.message_bytes >= MAX_MESSAGE_BYTES
     }
 
-    /// Keeps a message with a text that [`Assembler::repeat`] found to be new.
-    pub(crate) fn keep_message(
-        &mut self,
-        kind: MessageKind,
-        kernel: Option<NameId>,
-        arch: Option<Arch>,
-        text: NameId,
-        place: Place,
-    ) {
+    /// Keeps a message whose key [`Assembler::repeat`] found to be new.
+    pub(crate) fn keep_message(&mut self, key: NameId, message: Message) {
         if self.is_full() {
             return;
         }
-        self.message_bytes += self.report.texts.get(text).len();
-        if self.messages.len() <= text.index() {
-            self.messages.resize(text.index() + 1, None);
+        self.message_bytes += self.report.texts.get(key).len();
+        if self.messages.len() <= key.index() {
+            self.messages.resize(key.index() + 1, None);
         }
-        self.messages[text.index()] = u32::try_from(self.report.messages.len()).ok();
-        self.report.messages.push(Message { kind, kernel, arch, text, place, count: 1 });
+        self.messages[key.index()] = u32::try_from(self.report.messages.len()).ok();
+        self.report.messages.push(message);
+    }
+
+    /// The id of a text that a message is made of.
+    pub(crate) fn text(&mut self, text: &[u8]) -> NameId {
+        self.report.texts.intern(text)
     }
 
     /// The id of a name that a message holds.
@@ -594,7 +593,7 @@ impl<'r> Assembler<'r> {
             return;
         }
         if let Some(id) = self.repeat(text) {
-            self.keep_message(MessageKind::Unread(why), None, None, id, place);
+            self.keep_message(id, Message::new(MessageKind::Unread(why), id, place));
         }
     }
 

@@ -1,18 +1,26 @@
 //! Interned byte strings: a symbol or a log line that occurs a hundred thousand times is kept once.
 
 use std::hash::{BuildHasher, Hasher};
+use std::num::NonZeroU32;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Stands for one distinct byte string of a [`Names`]; meaningless for another one.
+/// Stands for one distinct byte string of a [`Names`]; meaningless for another one. Never zero, so that an optional one
+/// takes no more room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NameId(u32);
+pub struct NameId(NonZeroU32);
 
 impl NameId {
+    /// The id of the string at `index`.
+    fn at(index: usize) -> NameId {
+        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        NameId(number.unwrap_or(NonZeroU32::MAX))
+    }
+
     /// Position in order of first occurrence, for tables beside a [`Names`].
     #[must_use]
     pub fn index(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
     }
 }
 
@@ -36,7 +44,7 @@ impl Names {
         if let Some(id) = self.find_hashed(hash, text) {
             return id;
         }
-        let id = NameId(u32::try_from(self.ends.len()).unwrap_or(u32::MAX));
+        let id = NameId::at(self.ends.len());
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
         let (bytes, ends, hasher) = (&self.bytes, &self.ends, &self.hasher);
@@ -66,7 +74,7 @@ impl Names {
 
     /// Every string with its id.
     pub fn iter(&self) -> impl Iterator<Item = (NameId, &[u8])> {
-        (0..).map(NameId).take(self.len()).map(|id| (id, self.get(id)))
+        (0..self.len()).map(NameId::at).map(|id| (id, self.get(id)))
     }
 
     /// How many distinct strings there are.

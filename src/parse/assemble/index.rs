@@ -11,43 +11,43 @@ use crate::parse::usage::{self, Frame, Usage};
 /// Each distinct line is parsed once.
 #[derive(Default)]
 pub(super) struct Parsed {
+    /// For each text its place in `lines`, from 1; most texts are messages and have none.
+    slots: Vec<u32>,
     lines: Vec<Line>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 enum Line {
-    #[default]
-    Unknown,
     Frame(Option<Frame>),
     Usage(Option<Arc<Usage>>),
 }
 
 impl Parsed {
-    fn slot(&mut self, id: NameId) -> &mut Line {
-        if self.lines.len() <= id.index() {
-            self.lines.resize(id.index() + 1, Line::Unknown);
+    fn line(&mut self, id: NameId, parse: impl FnOnce() -> Line) -> &Line {
+        if self.slots.len() <= id.index() {
+            self.slots.resize(id.index() + 1, 0);
         }
-        &mut self.lines[id.index()]
+        let slot = &mut self.slots[id.index()];
+        if *slot == 0 {
+            self.lines.push(parse());
+            *slot = u32::try_from(self.lines.len()).unwrap_or(u32::MAX);
+        }
+        &self.lines[*slot as usize - 1]
     }
 
     pub(super) fn frame(&mut self, id: NameId, text: &[u8]) -> Option<Frame> {
-        let slot = self.slot(id);
-        if let Line::Frame(frame) = slot {
-            return *frame;
+        let read = || Line::Frame(usage::frame(text).ok().map(|(_, frame)| frame));
+        match self.line(id, read) {
+            Line::Frame(frame) => *frame,
+            Line::Usage(_) => None,
         }
-        let frame = usage::frame(text).ok().map(|(_, frame)| frame);
-        *slot = Line::Frame(frame);
-        frame
     }
 
     pub(super) fn usage(&mut self, id: NameId, text: &[u8]) -> Option<Arc<Usage>> {
-        let slot = self.slot(id);
-        if let Line::Usage(usage) = slot {
-            return usage.clone();
+        match self.line(id, || Line::Usage(usage::usage(text).map(Arc::new))) {
+            Line::Usage(usage) => usage.clone(),
+            Line::Frame(_) => None,
         }
-        let usage = usage::usage(text).map(Arc::new);
-        *slot = Line::Usage(usage.clone());
-        usage
     }
 }
 

@@ -43,7 +43,8 @@ pub(crate) struct Assembler<'r> {
     parsed: Parsed,
     kernels: Index,
     linked: Index,
-    messages: Vec<Option<u32>>,
+    /// For each text its place among the messages, from 1; 0 where it is none.
+    messages: Vec<u32>,
     message_bytes: usize,
     listing: link::Listing,
 }
@@ -551,11 +552,16 @@ impl<'r> Assembler<'r> {
     pub(crate) fn repeat(&mut self, text: &[u8]) -> Option<NameId> {
         let full = self.is_full();
         let id = if full { self.report.texts.find(text)? } else { self.report.texts.intern(text) };
-        if let Some(at) = self.messages.get(id.index()).copied().flatten() {
-            self.report.messages[at as usize].count += 1;
+        if let Some(at) = self.message_at(id) {
+            self.report.messages[at].count += 1;
             return None;
         }
         (!full).then_some(id)
+    }
+
+    /// Which message has this key.
+    fn message_at(&self, key: NameId) -> Option<usize> {
+        self.messages.get(key.index()).and_then(|at| at.checked_sub(1)).map(|at| at as usize)
     }
 
     fn is_full(&self) -> bool {
@@ -569,10 +575,10 @@ impl<'r> Assembler<'r> {
         }
         self.message_bytes += self.report.texts.get(key).len();
         if self.messages.len() <= key.index() {
-            self.messages.resize(key.index() + 1, None);
+            self.messages.resize(key.index() + 1, 0);
         }
-        self.messages[key.index()] = u32::try_from(self.report.messages.len()).ok();
         self.report.messages.push(message);
+        self.messages[key.index()] = u32::try_from(self.report.messages.len()).unwrap_or(0);
     }
 
     /// The id of a text that a message is made of.
@@ -588,8 +594,8 @@ impl<'r> Assembler<'r> {
     /// A line, or a part of it, that could not be read. Of several reasons on one line the first is told.
     pub(crate) fn unread(&mut self, why: Unread, text: &[u8], place: Place) {
         let text = &text[..text.len().min(MAX_QUOTE)];
-        let known = self.report.texts.find(text).and_then(|id| self.messages.get(id.index()).copied().flatten());
-        if known.is_some_and(|at| self.report.messages[at as usize].place == place) {
+        let known = self.report.texts.find(text).and_then(|id| self.message_at(id));
+        if known.is_some_and(|at| self.report.messages[at].place == place) {
             return;
         }
         if let Some(id) = self.repeat(text) {

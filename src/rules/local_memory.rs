@@ -5,6 +5,7 @@ use hashbrown::HashSet;
 use serde::Deserialize;
 
 use super::Context;
+use super::standing::{Standing, spills};
 use crate::finding::{Finding, Hit, Label};
 use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId};
 
@@ -14,9 +15,10 @@ use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId};
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    let standing = Standing::of(context);
     for (at, kernel) in context.certain().filter(|(_, kernel)| !spills(kernel)) {
         let bytes = own(kernel).get();
-        if bytes > 0 {
+        if bytes > 0 && standing.is_optimised(kernel.evidence.first()) {
             hits.push(Hit::kernel(at, bytes));
         }
     }
@@ -33,14 +35,10 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     told.extend(spilled.filter_map(|(_, message)| message.kernel));
     for (at, message) in context.messages() {
         let Some(bytes) = local(message) else { continue };
-        if !message.kernel.is_some_and(|name| told.contains(&name)) {
+        if standing.is_optimised(Some(message.place)) && !message.kernel.is_some_and(|name| told.contains(&name)) {
             hits.push(Hit::message(at, bytes));
         }
     }
-}
-
-fn spills(kernel: &Kernel) -> bool {
-    kernel.resources.spill_stores.max(kernel.resources.spill_loads).is_some_and(|bytes| !bytes.is_zero())
 }
 
 /// What a thread keeps in local memory.

@@ -4,6 +4,7 @@ use hashbrown::{HashMap, HashSet};
 
 use serde::Deserialize;
 
+use super::standing::Standing;
 use super::{Context, text};
 use crate::finding::{Finding, Hit};
 use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId};
@@ -18,7 +19,8 @@ pub(super) struct Options {
 
 pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit>) {
     let caps = Caps::of(context);
-    for (at, kernel) in context.certain() {
+    let standing = Standing::of(context);
+    for (at, kernel) in context.certain().filter(|(_, kernel)| standing.is_optimised(kernel.evidence.first())) {
         let Some(bytes) = worst(kernel).filter(|bytes| *bytes > options.max_bytes) else { continue };
         hits.push(Hit::kernel(at, bytes).because_of_message(caps.of_kernel(kernel)));
     }
@@ -32,7 +34,8 @@ pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit
     for (at, message) in warnings() {
         let MessageKind::Spill { stores, loads } = message.kind else { continue };
         let bytes = stores.max(loads).get();
-        if bytes > options.max_bytes && !message.kernel.is_some_and(|name| told.contains(&name)) {
+        let judged = bytes > options.max_bytes && standing.is_optimised(Some(message.place));
+        if judged && !message.kernel.is_some_and(|name| told.contains(&name)) {
             hits.push(Hit::message(at, bytes));
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::limits::{Grade, each, evidence, is_best, shared_bytes, threads, with_facts};
+use super::limits::{Grade, every, evidence, is_best, shared_bytes, threads, with_facts};
 use super::{Context, Judged};
 use crate::analyse::BlockSource;
 use crate::finding::{Finding, Hit, Level};
@@ -15,7 +15,7 @@ use crate::model::Bytes;
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    each(context, hits, |judged| {
+    every(context, hits, |judged| {
         let refused = judged.occupancy.blocks_per_sm == 0;
         refused.then_some(Grade { weight: judged.launch.registers, cap: Level::Deny })
     });

@@ -109,8 +109,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 /// The first error of a source file, with the number of those that come after it.
 fn first_of(context: &Context<'_>, message: &Message, file: &[u8]) -> Finding {
-    let all = context.messages().filter(|(_, other)| file_of(context, other) == Some(file));
-    let more = all.count().saturating_sub(1);
+    let here = |other: &Message| {
+        memchr::memmem::find(context.raw(other), file).is_some() && file_of(context, other) == Some(file)
+    };
+    let more = context.messages().filter(|(_, other)| here(other)).count().saturating_sub(1);
     let mut finding = plain(context, message);
     if more > 0 {
         let name = memchr::memrchr2(b'/', b'\\', file).map_or(file, |slash| &file[slash + 1..]);

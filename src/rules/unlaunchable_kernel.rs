@@ -21,8 +21,8 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     });
     for hit in hits {
         // One size for a whole log is one cause, however many kernels cannot take it.
-        if let Some(judged) = context.judged_of(hit).filter(|judged| is_of_option(judged)) {
-            hit.cause = Cause::Reason(judged.gpu);
+        if context.judged_of(hit).is_some_and(is_of_option) {
+            hit.cause = Cause::Rule;
         }
     }
 }

@@ -2,19 +2,29 @@
 
 use super::Context;
 use super::limits::{and, binding, counted, is_best, percent, shared_bytes, threads};
+use super::standing::spills;
 use crate::analyse::Judged;
 use crate::gpu::{Launch, Limiter, Occupancy, Target, block_sweep, occupancy, suggest_block_size};
-use crate::model::Bytes;
+use crate::model::{Bytes, Kernel};
+
+/// Registers a thread that a kernel may be able to do without.
+const SMALL_STEP: u32 = 16;
+
+const SPILLS: &str = "it spills as it is, so fewer registers are no remedy";
 
 /// Advice on low occupancy, as one paragraph.
-pub(super) fn raise(context: &Context<'_>, judged: &Judged) -> String {
+pub(super) fn raise(context: &Context<'_>, kernel: &Kernel, judged: &Judged) -> String {
     let target = &*context.numbers.gpu(judged).target;
     let mut parts = Vec::new();
     match binding(judged).as_slice() {
+        [Limiter::Registers] if spills(kernel) => parts.push(SPILLS.to_owned()),
         [Limiter::Registers] => parts.extend(fewer_registers(target, judged)),
         [Limiter::SharedMemory] => parts.extend(less_shared_memory(target, judged)),
         [Limiter::Blocks] => {}
         [Limiter::Barriers] => parts.extend(fewer_barriers(target, judged)),
+        several if several.contains(&Limiter::Registers) && spills(kernel) => {
+            parts.push(format!("{}; {SPILLS}", tied(several)));
+        }
         several => parts.push(all_of(target, judged, several)),
     }
     parts.extend(other_block(target, judged));
@@ -34,6 +44,10 @@ fn fewer_registers(target: &Target, judged: &Judged) -> Option<String> {
         .filter_map(|registers| Some((registers, reached(target, judged, &launch.with_registers(registers))?)))
         .find(|(_, after)| after.active_warps > now)?;
     let fewer = launch.registers - registers;
+    if fewer > SMALL_STEP {
+        let next = counted(registers, "register");
+        return Some(format!("no small step helps: the next is at {next} per thread ({fewer} fewer)"));
+    }
     let at = format!("at {} per thread ({fewer} fewer) {}", counted(registers, "register"), fits(judged, &after));
     let bound = format!("`__launch_bounds__({}, {})`", launch.threads, after.blocks_per_sm);
     Some(if is_best(judged) {
@@ -70,11 +84,15 @@ fn fewer_barriers(target: &Target, judged: &Judged) -> Option<String> {
     Some(format!("with {} per block {}", counted(barriers, "barrier"), fits(judged, &after)))
 }
 
+fn tied(limiters: &[Limiter]) -> String {
+    let names: Vec<String> = limiters.iter().map(|limiter| limiter.words().to_owned()).collect();
+    format!("{} bind alike, so each must give way", and(&names))
+}
+
 /// What each of several limits has to come down to before one more block fits.
 fn all_of(target: &Target, judged: &Judged, limiters: &[Limiter]) -> String {
     let wanted = judged.occupancy.blocks_per_sm + 1;
-    let names: Vec<String> = limiters.iter().map(|limiter| limiter.words().to_owned()).collect();
-    let tie = format!("{} bind alike, so each must give way", and(&names));
+    let tie = tied(limiters);
     if limiters.contains(&Limiter::Blocks) {
         let most = target.max_blocks_per_sm;
         return format!(
@@ -180,10 +198,15 @@ mod tests {
     use super::*;
     use crate::analyse::{BlockSource, Numbers};
     use crate::gpu::Gpu;
-    use crate::model::{BlockSize, Report};
+    use crate::model::{BlockSize, Evidence, Kind, Report, Resources};
 
     /// The advice on a launch; a block of 0 threads is one that nobody told.
     fn advice(gpu: &str, launch: Launch) -> String {
+        advice_for(0, gpu, launch)
+    }
+
+    /// The same for a kernel that spills so many bytes.
+    fn advice_for(spilled: u32, gpu: &str, launch: Launch) -> String {
         let gpu = Gpu::resolve(gpu).expect("a GPU of the tables");
         let told = launch.threads > 0;
         let best = || suggest_block_size(&gpu.target, &launch, None).expect("a launch").threads;
@@ -197,7 +220,19 @@ mod tests {
         };
         let mut numbers = Numbers::default();
         numbers.gpus.push(gpu);
-        raise(&Context { report: &Report::default(), numbers: &numbers }, &judged)
+        let kernel = Kernel {
+            name: None,
+            kind: Kind::Entry,
+            arch: None,
+            resources: Resources { spill_stores: Some(Bytes(spilled)), ..Resources::default() },
+            ambiguous: false,
+            unbounded_stack: false,
+            linked: false,
+            registers_before_link: None,
+            records: 1,
+            evidence: Evidence::default(),
+        };
+        raise(&Context { report: &Report::default(), numbers: &numbers }, &kernel, &judged)
     }
 
     #[test]
@@ -211,6 +246,22 @@ mod tests {
             advice("sm_80", Launch::new(92, 224)).ends_with(
                 "blocks of 160 threads would hold 20 of 64 warps (31 %) with the same 92 registers per thread"
             )
+        );
+    }
+
+    #[test]
+    fn a_kernel_that_spills_is_not_told_to_use_fewer_registers() {
+        let text = advice_for(64, "sm_50", Launch::new(84, 128));
+        assert!(text.starts_with("it spills as it is, so fewer registers are no remedy"), "{text}");
+        let tie = advice_for(64, "sm_80", Launch::new(64, 256).with_shared(Bytes(40000), Bytes::ZERO));
+        assert!(tie.contains("each must give way; it spills") && !tie.contains("at most"), "{tie}");
+    }
+
+    #[test]
+    fn a_step_that_is_far_off_is_only_named() {
+        assert_eq!(
+            advice("sm_80", Launch::new(128, 512)),
+            "no small step helps: the next is at 64 registers per thread (64 fewer)"
         );
     }
 

@@ -22,7 +22,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     match (context.kernel_of(hit), context.judged_of(hit)) {
         (Some(kernel), Some(judged)) => limits::low_occupancy(context, kernel, judged)
-            .help(advice::raise(context, judged))
+            .help(advice::raise(context, kernel, judged))
             .fact("barriers", judged.launch.barriers),
         _ => Finding::new("barriers limit occupancy"),
     }

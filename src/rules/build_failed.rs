@@ -1,13 +1,16 @@
 //! `build-failed`: the compiler stopped. A pipe hides its status, so the log must tell.
 
-use hashbrown::HashSet;
+use std::sync::LazyLock;
 
+use hashbrown::HashSet;
+use regex::bytes::Regex;
 use serde::Deserialize;
 
+use super::limits::counted;
 use super::{Context, text};
 use crate::finding::{Cause, Finding, Hit};
 use crate::gpu::Target;
-use crate::model::{Bytes, Kernel, Message, MessageKind};
+use crate::model::{Bytes, Kernel, Message, MessageKind, symbol};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -15,7 +18,7 @@ use crate::model::{Bytes, Kernel, Message, MessageKind};
 pub(super) struct Options {}
 
 /// Errors that only say that there was another.
-const CONSEQUENCES: [&str; 8] = [
+const CONSEQUENCES: [&str; 15] = [
     "Ptx assembly aborted due to errors",
     "merge_elf failed",
     "linker command failed with exit code",
@@ -24,20 +27,48 @@ const CONSEQUENCES: [&str; 8] = [
     "metadata-generation-failed",
     "failed with exit code",
     "failed with exit status",
+    "exited with code",
+    "Process completed with exit code",
+    "did not complete successfully: exit code",
+    "failed to solve",
+    "build stopped: subcommand failed",
+    "Failed building wheel",
+    "Configuring incomplete",
 ];
+
+/// What stands before the message of a compiler that reads source files: `a.cu(3): error`, `a.cu:3:7: fatal error`.
+static FILE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(.+?)(?:\(\d+(?:,\d+)?\)|:\d+(?::\d+)?)\s?: *(?:fatal )?error\b").expect("bug: the pattern is fixed")
+});
+
+/// The source file that an error is in, where the error is of a compiler that reads such files and says so.
+fn file_of<'a>(context: &Context<'a>, message: &Message) -> Option<&'a [u8]> {
+    if message.kind != MessageKind::BuildError {
+        return None;
+    }
+    let before = FILE.captures(context.raw(message))?.get(1)?.as_bytes();
+    // What a build tool puts before the path is no part of it.
+    let start = memchr::memrchr2(b' ', b'\t', before).map_or(0, |blank| blank + 1);
+    Some(&before[start..]).filter(|path| !path.is_empty())
+}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let failures = || context.messages().filter(|(_, message)| is_failure(message.kind));
     let named: HashSet<_> = failures().filter_map(|(_, message)| message.kernel).collect();
     let kernels = context.only_kernels(&named);
     let mut explained: HashSet<u32> = HashSet::new();
+    // The first error of a source file brings most of the others about.
+    let mut files: HashSet<&[u8]> = HashSet::new();
     for (at, message) in failures().filter(|(_, message)| !is_consequence(context, message)) {
+        explained.insert(message.place.input);
+        if file_of(context, message).is_some_and(|file| !files.insert(file)) {
+            continue;
+        }
         let hit = Hit::message(at, 2);
         hits.push(match message.kernel {
             Some(name) => hit.for_reason(known(context.raw(message))).because_of_kernel(kernels.get(&name).copied()),
             None => hit.caused_by(Cause::Single),
         });
-        explained.insert(message.place.input);
     }
     // One cause is one finding: what follows from it is told only where it is all that there is, and once.
     for (at, message) in failures().filter(|(_, message)| is_consequence(context, message)) {
@@ -67,9 +98,29 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
             .help("no error of a compiler is in the log: look at the lines before this one, or at the whole output of the build"),
         _ if is_consequence(context, message) => Finding::new(context.said(message))
             .help("this follows from something else that failed: look at the lines before it, or at the whole output of the build"),
-        _ => with_figures(context, message).unwrap_or_else(|| plain(context, message)),
+        _ => match file_of(context, message) {
+            Some(file) => first_of(context, message, file),
+            None => with_figures(context, message).unwrap_or_else(|| plain(context, message)),
+        },
     };
-    finding.label(Some(context.message_label(message, "the build stopped here")))
+    let whose = if message.kind == MessageKind::BuildStopped { "the build's words" } else { "the compiler's words" };
+    finding.label(Some(context.message_label(message, whose)))
+}
+
+/// The first error of a source file, with the number of those that come after it.
+fn first_of(context: &Context<'_>, message: &Message, file: &[u8]) -> Finding {
+    let here = |other: &Message| {
+        memchr::memmem::find(context.raw(other), file).is_some() && file_of(context, other) == Some(file)
+    };
+    let more = context.messages().filter(|(_, other)| here(other)).count().saturating_sub(1);
+    let mut finding = plain(context, message);
+    if more > 0 {
+        let name = memchr::memrchr2(b'/', b'\\', file).map_or(file, |slash| &file[slash + 1..]);
+        let errors = counted(u32::try_from(more).unwrap_or(u32::MAX), "error");
+        let errors = errors.replacen(" error", " more error", 1);
+        finding.message += &format!(" ({errors} in {})", symbol::printable(&String::from_utf8_lossy(name)));
+    }
+    finding.fact("more_errors", more as u64)
 }
 
 /// An error that has a figure to explain.
@@ -322,6 +373,39 @@ mod tests {
             one("ptxas fatal   : Ptx assembly aborted due to errors\n"),
             "error: Ptx assembly aborted due to errors"
         );
+    }
+
+    #[test]
+    fn the_errors_of_a_source_file_are_one_finding_with_a_count() {
+        let log = "\
+src/a/mha.cu(204): error: identifier \"q\" is undefined
+src/a/mha.cu(210): error: expected a \";\"
+[ 12%] src/a/mha.cu(300): error: expected an expression
+src/b/cuda_common.h:13:10: fatal error: nvtx3/nvToolsExt.h: No such file or directory
+src/b/mha.cu(1): error #20: identifier \"q\" is undefined
+src/b/mha.cu(2,7): error: identifier \"r\" is undefined
+";
+        assert_eq!(
+            told(RULE, log),
+            [
+                "error: src/a/mha.cu(204): error: identifier \"q\" is undefined (2 more errors in mha.cu)",
+                "error: src/b/cuda_common.h:13:10: fatal error: nvtx3/nvToolsExt.h: No such file or directory",
+                "error: src/b/mha.cu(1): error #20: identifier \"q\" is undefined (1 more error in mha.cu)",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_build_tools_say_of_an_error_is_told_only_without_one() {
+        for line in [
+            "C:\\BuildCustomizations\\CUDA 12.4.targets(799,9): error MSB3721: The command \"nvcc.exe -c a.cu\" exited with code 255.",
+            "##[error]Process completed with exit code 2.",
+            "  error: subprocess-exited-with-error",
+            "ptxas fatal   : Ptx assembly aborted due to errors",
+        ] {
+            let log = format!("x.cu(1): error: identifier \"q\" is undefined\n{line}\n");
+            assert_eq!(told(RULE, &log), ["error: x.cu(1): error: identifier \"q\" is undefined"], "{line}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Context, text};
+use super::{Context, no_resource_report, text};
 use crate::finding::{Cause, Finding, Hit};
 use crate::model::MessageKind;
 
@@ -46,7 +46,8 @@ const HELPS: [(&str, &str); 7] = [
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let warnings = context.messages().filter(|(_, message)| message.kind == MessageKind::Warning);
-    hits.extend(warnings.map(|(at, _)| Hit::message(at, 1).caused_by(Cause::Single)));
+    let new = warnings.filter(|(_, message)| !no_resource_report::repeats(context, message));
+    hits.extend(new.map(|(at, _)| Hit::message(at, 1).caused_by(Cause::Single)));
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {

@@ -4,12 +4,23 @@ use serde::Deserialize;
 
 use super::{Context, text};
 use crate::finding::{Finding, Hit, Subject};
-use crate::model::{Message, MessageKind};
+use crate::model::{Kernel, Message, MessageKind};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Options {}
+
+/// For each input whether it shows that its device code is built for debugging: what other rules judge is not that.
+pub(super) fn inputs(context: &Context<'_>) -> Vec<bool> {
+    let mut debug: Vec<bool> = context.report.inputs.iter().map(|input| input.debug).collect();
+    for (_, message) in context.messages().filter(|(_, message)| is_debug(context, message)) {
+        if let Some(debug) = debug.get_mut(message.place.input as usize) {
+            *debug = true;
+        }
+    }
+    debug
+}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     for (at, input) in context.report.inputs.iter().enumerate() {
@@ -36,9 +47,19 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         _ => 0,
     };
     let name = context.report.inputs.get(input as usize).map_or("", |input| &input.name);
-    Finding::new(format!(
-        "the device code of `{name}` is built for debugging: these are not the figures of optimised code"
-    ))
+    let here = |kernel: &Kernel| kernel.evidence.first().is_some_and(|place| place.input == input);
+    let kernels = context.certain().filter(|(_, kernel)| here(kernel)).count();
+    let unjudged = match kernels {
+        0 => String::new(),
+        1 => ": spills, local memory and occupancy of 1 kernel or function are left out, as they are not those of optimised \
+              code"
+            .to_owned(),
+        _ => format!(
+            ": spills, local memory and occupancy of {kernels} kernels and functions are left out, as they are not those \
+             of optimised code"
+        ),
+    };
+    Finding::new(format!("the device code of `{name}` is built for debugging{unjudged}"))
     .help(
         "build without -G to see what runs in production; -lineinfo keeps source lines for profilers and changes no \
              code",
@@ -55,8 +76,7 @@ ptxas info    : Function properties for k
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 8 registers, used 0 barriers
 ";
-    const SAID: &str =
-        "warning: the device code of `<stdin>` is built for debugging: these are not the figures of optimised code";
+    const SAID: &str = "warning: the device code of `<stdin>` is built for debugging: spills, local memory and occupancy of 1 kernel or function are left out, as they are not those of optimised code";
 
     #[test]
     fn a_command_with_the_debug_option_tells_it_once() {

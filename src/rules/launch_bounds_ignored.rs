@@ -65,7 +65,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let on = kernel.map_or_else(String::new, |kernel| context.on(kernel));
     let (said, help) = match Fault::of(context.raw(message)) {
         Fault::Product => (
-            format!("{called} asks for more threads than an SM holds, so its minimum of blocks is ignored{on}"),
+            too_many(&called, "threads", limits.map(|limits| limits.threads), &on),
             format!(
                 "the product of both numbers in __launch_bounds__(threads, blocks) may be at most {}: lower one of them; \
                  as it is, ptxas allots registers as if no minimum were given",
@@ -86,7 +86,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
                 .to_owned(),
         ),
         Fault::Blocks => (
-            format!("{called} asks for more blocks than an SM holds, so its minimum of blocks is ignored{on}"),
+            too_many(&called, "blocks", limits.map(|limits| limits.blocks), &on),
             format!(
                 "the minimum of blocks in __launch_bounds__ may be at most {}: lower it",
                 limits.map_or_else(
@@ -110,6 +110,14 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         .fact("max_blocks_per_sm", limits.map(|limits| limits.blocks));
     finding.arch = kernel.and_then(|kernel| kernel.arch);
     finding
+}
+
+fn too_many(called: &str, what: &str, most: Option<u32>, on: &str) -> String {
+    let held = match most {
+        Some(most) => format!("the {most} that an SM holds{on}"),
+        None => format!("an SM holds{on}"),
+    };
+    format!("{called} asks for more {what} than {held}, so its minimum of blocks is ignored")
 }
 
 /// What an SM of the kernel's architecture holds.
@@ -145,7 +153,9 @@ mod tests {
         let log = format!("{PRODUCT}{}", kernel("sm_86"));
         assert_eq!(
             told(RULE, &log),
-            ["warning: `k` asks for more threads than an SM holds, so its minimum of blocks is ignored on sm_86"]
+            [
+                "warning: `k` asks for more threads than the 1536 that an SM holds on sm_86, so its minimum of blocks is ignored"
+            ]
         );
         assert!(helps(RULE, &log)[0].contains("the 1536 threads that an SM of this target holds"));
     }

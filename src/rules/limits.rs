@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::Context;
+use super::standing::Standing;
 use crate::analyse::{BlockSource, Judged};
 use crate::finding::{Fact, Finding, Hit, Label, Level};
 use crate::gpu::{Limiter, Target};
@@ -15,7 +16,7 @@ const ORDER: [Limiter; 4] = [Limiter::Registers, Limiter::SharedMemory, Limiter:
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Thresholds {
-    /// Occupancy up to which a known block size is a warning, and the best of all block sizes a note.
+    /// Occupancy up to which a known block size is a warning, and below which the best of all block sizes is a note.
     min_occupancy: f64,
     /// Occupancy below which a known block size is a note.
     note_below: f64,
@@ -27,9 +28,9 @@ impl Thresholds {
     /// How loud an occupancy may be; `None` where it is high enough.
     fn cap(&self, judged: &Judged) -> Option<Level> {
         let reached = judged.occupancy.fraction();
-        // Nobody is blamed for a block that nobody launches: without a known one the best has to be bad.
+        // Nobody is blamed for a block that nobody launches: without a known one it is a note unless someone asks for more.
         let (warn, note) = if is_best(judged) {
-            (reached < self.min_at_best, reached <= self.min_occupancy)
+            (reached < self.min_at_best, reached < self.min_occupancy)
         } else {
             (reached <= self.min_occupancy, reached < self.note_below)
         };
@@ -57,8 +58,22 @@ impl Grade {
     }
 }
 
-/// Grades every distinct occupancy once, and leaves a hit on each kernel that has a graded one.
+/// Grades every distinct occupancy once, and leaves a hit on each kernel that has a graded one, as loud as fits the kernel.
 pub(super) fn each(context: &Context<'_>, hits: &mut Vec<Hit>, grade: impl Fn(&Judged) -> Option<Grade>) {
+    let mut all = Vec::new();
+    every(context, &mut all, grade);
+    if all.is_empty() {
+        return;
+    }
+    let standing = Standing::of(context);
+    hits.extend(all.into_iter().filter_map(|hit| {
+        let cap = context.kernel_of(&hit).map_or(Some(Level::Deny), |kernel| standing.cap(context, kernel))?;
+        Some(hit.at_most(hit.cap.min(cap)))
+    }));
+}
+
+/// The same for all kernels alike.
+pub(super) fn every(context: &Context<'_>, hits: &mut Vec<Hit>, grade: impl Fn(&Judged) -> Option<Grade>) {
     let grades: Vec<Option<Grade>> = context.numbers.judged.iter().map(grade).collect();
     if grades.iter().all(Option::is_none) {
         return;

@@ -5,7 +5,8 @@ use hashbrown::HashSet;
 use serde::Deserialize;
 
 use super::Context;
-use crate::finding::{Finding, Hit, Label};
+use super::standing::{Standing, spills};
+use crate::finding::{Cause, Finding, Hit, Label};
 use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId};
 
 /// The rule has no options.
@@ -14,10 +15,13 @@ use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId};
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    let standing = Standing::of(context);
     for (at, kernel) in context.certain().filter(|(_, kernel)| !spills(kernel)) {
         let bytes = own(kernel).get();
-        if bytes > 0 {
-            hits.push(Hit::kernel(at, bytes));
+        if bytes > 0 && standing.is_optimised(kernel.evidence.first()) {
+            let hit = Hit::kernel(at, bytes);
+            // Small frames of the same size come from the same thing in many kernels.
+            hits.push(if is_small(kernel) { hit.caused_by(reason(kernel)) } else { hit });
         }
     }
     let local = |message: &Message| match message.kind {
@@ -33,14 +37,23 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     told.extend(spilled.filter_map(|(_, message)| message.kernel));
     for (at, message) in context.messages() {
         let Some(bytes) = local(message) else { continue };
-        if !message.kernel.is_some_and(|name| told.contains(&name)) {
+        if standing.is_optimised(Some(message.place)) && !message.kernel.is_some_and(|name| told.contains(&name)) {
             hits.push(Hit::message(at, bytes));
         }
     }
 }
 
-fn spills(kernel: &Kernel) -> bool {
-    kernel.resources.spill_stores.max(kernel.resources.spill_loads).is_some_and(|bytes| !bytes.is_zero())
+/// Bytes up to which a frame is small: no array that matters, and perhaps none at all.
+const SMALL: u32 = 64;
+
+/// Whether it is a small frame that surely holds no spills.
+fn is_small(kernel: &Kernel) -> bool {
+    kernel.resources.spill_stores.is_some() && own(kernel).get() <= SMALL
+}
+
+/// The same for kernels with frames of the same size, and others for device functions.
+fn reason(kernel: &Kernel) -> Cause {
+    Cause::Reason(own(kernel).get() + if kernel.kind == Kind::Function { SMALL + 1 } else { 0 })
 }
 
 /// What a thread keeps in local memory.
@@ -63,6 +76,10 @@ const ARRAY: &str = "an array that is indexed at run time, or whose address is p
 fn without_spills(context: &Context<'_>, kernel: &Kernel) -> Finding {
     let called = format!("{}{}", context.function(kernel), context.called(kernel.name));
     let help = match kernel.kind {
+        Kind::Entry if is_small(kernel) => format!(
+            "so few bytes may be what printf or assert, if the kernel has any, keeps for its arguments, or a small array: \
+             {ARRAY}"
+        ),
         Kind::Entry => format!("{ARRAY}; printf and assert take a few bytes for their arguments"),
         Kind::Function => {
             format!("{ARRAY}; what the frame holds for the sake of the call goes when the function is inlined")
@@ -133,7 +150,8 @@ fn place(context: &Context<'_>, kernel: &Kernel, text: &str) -> Option<Label> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{helps, lint, told};
+    use super::super::records::named;
+    use super::super::testing::{helps, human, lint, told};
 
     const RULE: &str = "local-memory";
 
@@ -147,6 +165,21 @@ mod tests {
         let spilling =
             log.replace("0 bytes spill stores, 0 bytes spill loads", "4 bytes spill stores, 8 bytes spill loads");
         assert!(told(RULE, &spilling).is_empty());
+    }
+
+    #[test]
+    fn small_frames_of_one_size_are_one_cause_in_different_kernels() {
+        let framed = |name: &str, bytes: u32| {
+            named(name, "sm_80", "26 registers").replace("0 bytes stack frame", &format!("{bytes} bytes stack frame"))
+        };
+        let log = [framed("one", 40), framed("two", 40), framed("three", 48)].concat();
+        let shown = human(&log, &[]);
+        assert_eq!(shown.matches("note[").count(), 2, "{shown}");
+        assert!(shown.contains("`one` keeps 40 B") && shown.contains("also `two`"), "{shown}");
+        assert!(helps(RULE, &log)[0].contains("printf or assert"));
+        let big = [framed("one", 400), framed("two", 400)].concat();
+        assert_eq!(human(&big, &[]).matches("note[").count(), 2);
+        assert!(helps(RULE, &big)[0].starts_with("an array that is indexed"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod limits;
 mod page;
 #[cfg(test)]
 mod records;
+mod standing;
 #[cfg(test)]
 mod template;
 #[cfg(test)]
@@ -42,6 +43,8 @@ use crate::analyse::{Judged, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
 use crate::model::{Arch, Kernel, Kind, Message, NameId, Quote, Report, symbol};
+
+use standing::is_device_runtime;
 
 pub use page::{Group, Page, PageError, Setting};
 
@@ -154,9 +157,12 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Kernels and device functions whose figures are surely theirs, with their indices.
+    /// Kernels and device functions whose figures are surely theirs, with their indices; without those that the CUDA
+    /// device runtime brings along, as nobody can change them.
     pub fn certain(&self) -> impl Iterator<Item = (usize, &'a Kernel)> {
-        self.report.kernels.iter().enumerate().filter(|(_, kernel)| !kernel.ambiguous)
+        let names = &self.report.names;
+        let is_own = move |kernel: &Kernel| !kernel.name.is_some_and(|name| is_device_runtime(names.get(name)));
+        self.report.kernels.iter().enumerate().filter(move |(_, kernel)| !kernel.ambiguous && is_own(kernel))
     }
 
     /// Those that can be launched.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Context, text};
 use crate::finding::{Finding, Hit, Level, Subject};
-use crate::model::{InputFacts, MessageKind, symbol};
+use crate::model::{InputFacts, Message, MessageKind, symbol};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -22,12 +22,26 @@ struct Shown {
     warning: bool,
 }
 
+/// nvcc's own words for an input that this rule is about.
+const NOT_SHOWN: &str = "Resource usage is not shown";
+
+/// Whether a message says only what this rule says of its input.
+pub(super) fn repeats(context: &Context<'_>, message: &Message) -> bool {
+    text::has(context.raw(message), NOT_SHOWN)
+        && (context.report.inputs.iter().zip(shown(context)).nth(message.place.input as usize))
+            .is_some_and(|(input, shown)| tells_nothing(input, shown))
+}
+
+fn tells_nothing(input: &InputFacts, shown: Shown) -> bool {
+    // Records without a kernel: files that have none, or a filter that took them out.
+    let only_kernels_lack = input.records > 0 && !shown.unread;
+    !shown.something && !only_kernels_lack
+}
+
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let shown = shown(context);
     for (at, (input, shown)) in context.report.inputs.iter().zip(shown).enumerate() {
-        // Records without a kernel: files that have none, or a filter that took them out.
-        let only_kernels_lack = input.records > 0 && !shown.unread;
-        if shown.something || only_kernels_lack {
+        if !tells_nothing(input, shown) {
             continue;
         }
         let compiled = input.compiles_cuda || shown.warning;
@@ -75,14 +89,15 @@ fn words(context: &Context<'_>, input: &InputFacts, at: u32, called: &str, compi
         return (format!("{called} is no text"), help);
     }
     let mut messages = context.messages().filter(|(_, message)| message.place.input == at);
-    if messages.any(|(_, message)| text::has(context.raw(message), "Resource usage is not shown")) {
+    if messages.any(|(_, message)| text::has(context.raw(message), NOT_SHOWN)) {
         let help = "with -rdc=true the figures come at the link: add `-Xnvlink -v` to the command that links";
         return (format!("{called} shows separate compilation and no figures of any kernel"), help);
     }
     if compiled {
-        let help = "add `-Xptxas -v` or `--resource-usage` to the compiler's flags (CMake: \
-                    `-DCMAKE_CUDA_FLAGS=-Xptxas=-v`); with -rdc=true add `-Xnvlink -v` to the link as well. A target that is \
-                    up to date compiles nothing: rebuild it";
+        let help = "`-Xptxas -v` or `--resource-usage` among the compiler's flags prints them (CMake: \
+                    `-DCMAKE_CUDA_FLAGS=-Xptxas=-v`), with -rdc=true `-Xnvlink -v` at the link as well. Where the flags are \
+                    there, ptxas did not run to its end: a target that is up to date compiles nothing, so rebuild it, and \
+                    look whether the build was stopped";
         return (format!("{called} shows a CUDA build and no figures of any kernel"), help);
     }
     let help = "warplint reads what `nvcc -Xptxas -v`, `nvlink -v` and `cuobjdump -res-usage` print: is this the right file, and \
@@ -124,6 +139,7 @@ mod tests {
         let log = "nvcc warning : Resource usage is not shown as the final resource allocation is not done.\n";
         assert_eq!(told(RULE, log), ["warning: `<stdin>` shows separate compilation and no figures of any kernel"]);
         assert!(helps(RULE, log)[0].contains("-Xnvlink -v"));
+        assert_eq!(lint(log, &[]).len(), 1, "the compiler's warning is not told besides");
     }
 
     #[test]

@@ -3,12 +3,18 @@
 use serde::Deserialize;
 
 use super::limits::{Grade, counted, each, evidence, is_best, percent, registers, threads, with_facts};
+use super::standing::spills;
 use super::{Context, Judged};
 use crate::finding::{Finding, Hit, Level};
 use crate::gpu::{Limiter, Occupancy, Target, occupancy};
 
+/// Up to here `register-limited-occupancy` is a warning that tells the step; above it is a note, and leaves it to this rule.
+const LOW: f64 = 0.5;
 /// Occupancy from which another block is no longer worth a word.
 const ENOUGH: f64 = 0.75;
+
+/// The options unless someone sets others.
+const USUAL: Options = Options { within: 8, gain: 0.1 };
 
 /// Options of the rule.
 #[derive(Debug, Deserialize)]
@@ -26,13 +32,20 @@ pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit
         let gained = after.active_warps - judged.occupancy.active_warps;
         Some(Grade { weight: 1000 * gained / after.max_warps.max(1), cap: Level::Deny })
     });
+    // What spills has no registers to spare.
+    hits.retain(|hit| !context.kernel_of(hit).is_some_and(spills));
+}
+
+/// Whether this rule, with its usual options, tells of a step of `judged` for a kernel that does not spill.
+pub(super) fn tells(context: &Context<'_>, judged: &Judged) -> bool {
+    step(judged, &context.numbers.gpu(judged).target, &USUAL).is_some()
 }
 
 /// The highest register count within reach that is worth it, and what it gives.
 fn step(judged: &Judged, target: &Target, options: &Options) -> Option<(u32, Occupancy)> {
     let (now, launch) = (&judged.occupancy, &judged.launch);
     // What cannot be launched at all is another rule's, and a block that nobody told has no edge to be near.
-    if is_best(judged) || now.blocks_per_sm == 0 || now.fraction() >= ENOUGH {
+    if is_best(judged) || now.blocks_per_sm == 0 || now.fraction() <= LOW || now.fraction() >= ENOUGH {
         return None;
     }
     let least = launch.registers.saturating_sub(options.within).max(1);
@@ -77,6 +90,7 @@ pub(super) fn tell(context: &Context<'_>, options: &Options, hit: &Hit) -> Findi
 
 #[cfg(test)]
 mod tests {
+    use super::{Options, USUAL};
     use crate::rules::records::record;
     use crate::rules::testing::lint;
 
@@ -99,6 +113,34 @@ mod tests {
         // 20 to 24 of 64 warps is less than a tenth.
         assert!(cliffs("sm_50", "84 registers", &["--block", "128"]).is_empty());
         assert!(cliffs("sm_80", "64 registers", &["--block", "256"]).is_empty());
+    }
+
+    #[test]
+    fn up_to_half_the_rule_on_occupancy_tells_the_step() {
+        let found = lint(&record("sm_86", "72 registers"), &["--block", "256"]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("warning[register-limited-occupancy]"), "{found:?}");
+    }
+
+    #[test]
+    fn above_half_this_rule_tells_it_alone() {
+        let found = lint(&record("sm_86", "41 registers"), &["--block", "512"]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("note[register-cliff]"), "{found:?}");
+    }
+
+    #[test]
+    fn what_spills_has_no_registers_to_spare() {
+        let log = record("sm_86", "41 registers").replace("0 bytes spill stores", "8 bytes spill stores");
+        let found = lint(&log, &["--block", "512"]).concat();
+        assert!(found.contains("[register-limited-occupancy]") && !found.contains("[register-cliff]"), "{found}");
+    }
+
+    #[test]
+    fn the_usual_options_are_those_of_the_page() {
+        let page = crate::rules::Rule::named("register-cliff").expect("the rule").page();
+        let Options { within, gain } = page.defaults().try_into().expect("its options");
+        assert_eq!((within, gain), (USUAL.within, USUAL.gain));
     }
 
     #[test]

@@ -1,18 +1,25 @@
 //! `register-limited-occupancy`: the register file holds few blocks.
 
 pub(super) use super::limits::Thresholds as Options;
-use super::{Context, advice, limits};
-use crate::finding::{Finding, Hit};
+use super::standing::spills;
+use super::{Context, advice, limits, register_cliff};
+use crate::finding::{Finding, Hit, Level};
 use crate::gpu::Limiter;
 
 pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit>) {
     limits::check(context, Limiter::Registers, options, hits);
+    // A cause is one finding: where it is only a note, and a few registers are a block, `register-cliff` says so.
+    let told: Vec<bool> = context.numbers.judged.iter().map(|judged| register_cliff::tells(context, judged)).collect();
+    hits.retain(|hit| {
+        let step = hit.judged.is_some_and(|id| told[id as usize]);
+        hit.cap > Level::Note || !step || context.kernel_of(hit).is_some_and(spills)
+    });
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     match (context.kernel_of(hit), context.judged_of(hit)) {
         (Some(kernel), Some(judged)) => {
-            limits::low_occupancy(context, kernel, judged).help(advice::raise(context, judged))
+            limits::low_occupancy(context, kernel, judged).help(advice::raise(context, kernel, judged))
         }
         _ => Finding::new("registers limit occupancy"),
     }
@@ -65,12 +72,11 @@ mod tests {
     }
 
     #[test]
-    fn without_a_block_size_128_registers_are_a_note_and_129_a_warning() {
+    fn without_a_block_size_it_is_a_note_and_only_below_half() {
         let level = |registers: u32| lint(&record("sm_90", &format!("{registers} registers")), &[]).concat();
-        assert!(level(129).starts_with("warning[register-limited-occupancy] `k` reaches 19 % occupancy on sm_90 even"));
-        assert!(level(128).starts_with("note[register-limited-occupancy] `k` reaches 25 % occupancy on sm_90 even"));
-        assert!(level(64).starts_with("note["));
-        assert_eq!(level(56), "");
+        assert!(level(255).starts_with("note[register-limited-occupancy] `k` reaches 12.5 % occupancy on sm_90 even"));
+        assert!(level(65).starts_with("note["));
+        assert_eq!(level(64), "");
     }
 
     #[test]

@@ -4,8 +4,10 @@ use hashbrown::{HashMap, HashSet};
 
 use serde::Deserialize;
 
+use super::standing::Standing;
 use super::{Context, text};
 use crate::finding::{Finding, Hit};
+use crate::gpu::Target;
 use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId};
 
 /// Options of the rule.
@@ -18,7 +20,8 @@ pub(super) struct Options {
 
 pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit>) {
     let caps = Caps::of(context);
-    for (at, kernel) in context.certain() {
+    let standing = Standing::of(context);
+    for (at, kernel) in context.certain().filter(|(_, kernel)| standing.is_optimised(kernel.evidence.first())) {
         let Some(bytes) = worst(kernel).filter(|bytes| *bytes > options.max_bytes) else { continue };
         hits.push(Hit::kernel(at, bytes).because_of_message(caps.of_kernel(kernel)));
     }
@@ -32,7 +35,8 @@ pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit
     for (at, message) in warnings() {
         let MessageKind::Spill { stores, loads } = message.kind else { continue };
         let bytes = stores.max(loads).get();
-        if bytes > options.max_bytes && !message.kernel.is_some_and(|name| told.contains(&name)) {
+        let judged = bytes > options.max_bytes && standing.is_optimised(Some(message.place));
+        if judged && !message.kernel.is_some_and(|name| told.contains(&name)) {
             hits.push(Hit::message(at, bytes));
         }
     }
@@ -89,7 +93,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 fn of_kernel(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> Finding {
     let stores = kernel.resources.spill_stores.unwrap_or_default();
     let loads = kernel.resources.spill_loads.unwrap_or_default();
-    let label = context.label(kernel.evidence.frame, "", "bytes spill loads", "in local memory, which is off the chip");
+    let label = context.label(kernel.evidence.frame, "", "bytes spill loads", "written to local memory and read back");
     let label = label.map(|mut label| {
         // The caret starts at the spills, behind the stack frame.
         if let Some(comma) = memchr::memchr(b',', context.text(label.quote)) {
@@ -101,8 +105,9 @@ fn of_kernel(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> F
     let help = match kernel.kind {
         Kind::Entry => format!("{}; {FEWER}", room(context, kernel, cap)),
         Kind::Function => format!(
-            "let the function be inlined (`__forceinline__`, the same translation unit or link-time optimization): then the \
-             registers that it saves around calls, which count as spills here, are not saved; {FEWER}"
+            "registers that a function saves around calls count as spills here: let it be inlined (`__forceinline__`, the \
+             same translation unit or link-time optimization); one that is called through a pointer or calls itself \
+             cannot be, so make the pointer a switch or a template parameter, and the recursion a loop; {FEWER}"
         ),
     };
     spill(&called, stores, loads, &context.on(kernel))
@@ -114,7 +119,7 @@ fn of_kernel(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> F
 
 fn of_message(context: &Context<'_>, message: &Message) -> Finding {
     let MessageKind::Spill { stores, loads } = message.kind else { return Finding::new("registers are spilled") };
-    let label = context.message_label(message, "in local memory, which is off the chip");
+    let label = context.message_label(message, "written to local memory and read back");
     spill(&context.called(message.kernel), stores, loads, "").help(format!("{LET_IT}; {FEWER}")).label(Some(label))
 }
 
@@ -143,10 +148,19 @@ fn room(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> String
             )
         }
         (Some(registers), Some(most)) => {
-            format!("it uses {registers} of the {most} registers that a thread can have: {LET_IT}")
+            let bound = bound_of(kernel, registers)
+                .map(|bound| format!(", just what a __launch_bounds__ of {bound} threads leaves"))
+                .unwrap_or_default();
+            format!("it uses {registers} of the {most} registers that a thread can have{bound}: {LET_IT}")
         }
         _ => LET_IT.to_owned(),
     }
+}
+
+/// The size of a block that leaves a thread exactly so many registers.
+fn bound_of(kernel: &Kernel, registers: u32) -> Option<u32> {
+    let most = Target::of(kernel.arch?)?.registers_per_block;
+    [384, 512, 640, 768, 896, 1024].into_iter().find(|threads| most / threads / 8 * 8 == registers)
 }
 
 fn held(said: &[u8], named: bool, registers: u32) -> String {
@@ -220,6 +234,27 @@ mod tests {
         assert!(other[0].starts_with("it uses 40 of the 255 registers"), "{other:?}");
         let unknown = helps(RULE, &spilled("Used 63 registers").replace("sm_80", "sm_20"));
         assert!(unknown[0].starts_with("give the kernel more registers"), "{unknown:?}");
+    }
+
+    #[test]
+    fn the_block_that_leaves_just_so_many_registers_is_named() {
+        let used = |registers: u32| helps(RULE, &spilled(&format!("Used {registers} registers"))).concat();
+        assert!(
+            used(168).starts_with(
+                "it uses 168 of the 255 registers that a thread can have, just what a __launch_bounds__ of 384 threads \
+                 leaves: give"
+            ),
+            "{}",
+            used(168)
+        );
+        assert!(used(128).contains("of 512 threads leaves"));
+        assert!(used(160).starts_with("it uses 160 of the 255 registers that a thread can have: give"));
+    }
+
+    #[test]
+    fn a_function_that_cannot_be_inlined_is_thought_of() {
+        let log = "ptxas info    : Function properties for f\n    16 bytes stack frame, 16 bytes spill stores, 16 bytes spill loads\n";
+        assert!(helps(RULE, log)[0].contains("through a pointer or calls itself"));
     }
 
     #[test]

@@ -9,6 +9,11 @@ pub(super) fn lint(log: &str, args: &[&str]) -> Vec<String> {
     report("short", log, args).lines().map(|line| without_place(line).to_owned()).collect()
 }
 
+/// What a person reads.
+pub(super) fn human(log: &str, args: &[&str]) -> String {
+    report("human", log, args)
+}
+
 /// Those of one rule.
 pub(super) fn told(rule: &str, log: &str) -> Vec<String> {
     let tag = format!("[{rule}] ");

@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 
-use super::limits::{Grade, each, evidence, is_best, shared_bytes, threads, with_facts};
+use super::limits::{Grade, every, evidence, shared_bytes, threads, with_facts};
 use super::{Context, Judged};
 use crate::analyse::BlockSource;
-use crate::finding::{Finding, Hit, Level};
+use crate::finding::{Cause, Finding, Hit, Level};
 use crate::gpu::{Limiter, Refusal, Target, largest_block, occupancy, refusals};
 use crate::model::Bytes;
 
@@ -15,10 +15,23 @@ use crate::model::Bytes;
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    each(context, hits, |judged| {
+    every(context, hits, |judged| {
         let refused = judged.occupancy.blocks_per_sm == 0;
         refused.then_some(Grade { weight: judged.launch.registers, cap: Level::Deny })
     });
+    for hit in hits {
+        // One size for a whole log is one cause, however many kernels cannot take it.
+        if context.judged_of(hit).is_some_and(is_of_option) {
+            hit.cause = Cause::Rule;
+        }
+    }
+}
+
+/// Whether it is the block size that `--block` gives every kernel which is refused.
+fn is_of_option(judged: &Judged) -> bool {
+    let limits = &judged.occupancy.limits;
+    let refused = [Limiter::Warps, Limiter::Registers].into_iter().any(|limiter| limits.get(limiter) == Some(0));
+    judged.source == BlockSource::Option && refused
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
@@ -27,9 +40,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     };
     let gpu = context.numbers.gpu(judged);
     let reasons = refusals(&gpu.target, &judged.launch);
-    let size = match is_best(judged) {
-        true => "any block size".to_owned(),
-        false => format!("{} per block", threads(judged.launch.threads)),
+    let size = match judged.source {
+        BlockSource::Sweep => "any block size".to_owned(),
+        BlockSource::Option => format!("the {} of --block", threads(judged.launch.threads)),
+        BlockSource::Config => format!("{} per block", threads(judged.launch.threads)),
     };
     let why: Vec<String> = reasons.iter().map(Refusal::to_string).collect();
     let message =
@@ -56,6 +70,11 @@ fn help(target: &Target, judged: &Judged, reasons: &[Refusal], largest: Option<u
         parts.push(format!("the largest block that fits has {}", threads(largest)));
     }
     parts.extend(reasons.iter().filter_map(|reason| cure(target, judged, reason, told)));
+    if is_of_option(judged) {
+        let entry = "--block holds for every kernel without a size of its own: a [[kernel]] entry of warplint.toml tells \
+                     that of this one";
+        parts.push(entry.to_owned());
+    }
     if parts.is_empty() {
         parts.push("no block size fits with what the kernel uses".to_owned());
     }
@@ -92,8 +111,8 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal, told: &str) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::records::record;
-    use crate::rules::testing::lint;
+    use crate::rules::records::{named, record};
+    use crate::rules::testing::{human, lint};
 
     fn found(arch: &str, used: &str, args: &[&str]) -> String {
         lint(&record(arch, used), args).join("\n")
@@ -104,7 +123,7 @@ mod tests {
         let message = found("sm_89", "162 registers", &["--block", "416"]);
         assert_eq!(
             message,
-            "error[unlaunchable-kernel] `k` cannot be launched with 416 threads per block on sm_89: 13 warps of 5376 \
+            "error[unlaunchable-kernel] `k` cannot be launched with the 416 threads of --block on sm_89: 13 warps of 5376 \
              registers, counted as 16 at launch, need 86016 registers, and a block may take 65536"
         );
         assert!(!found("sm_89", "162 registers", &["--block", "384"]).contains("unlaunchable"));
@@ -130,10 +149,19 @@ mod tests {
         let args = ["--block", "128", "--dynamic-shared", "232448"];
         assert_eq!(
             found("sm_90", "32 registers, 16 bytes smem", &args),
-            "error[unlaunchable-kernel] `k` cannot be launched with 128 threads per block on sm_90: 232464 B of shared \
+            "error[unlaunchable-kernel] `k` cannot be launched with the 128 threads of --block on sm_90: 232464 B of shared \
              memory, and a block may take 232448 B"
         );
         assert!(!found("sm_90", "32 registers", &args).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn one_block_size_for_a_whole_log_is_one_cause() {
+        let log = ["one", "two", "three"].map(|name| named(name, "sm_90", "128 registers")).concat();
+        let found = human(&log, &["--block", "1024"]);
+        assert_eq!(found.matches("cannot be launched").count(), 1, "{found}");
+        assert!(found.contains("also: `two`, `three`"), "{found}");
+        assert_eq!(lint(&log, &["--block", "1024"]).len(), 3);
     }
 
     #[test]

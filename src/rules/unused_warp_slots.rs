@@ -5,11 +5,14 @@ use serde::Deserialize;
 use super::advice::share;
 use super::limits::{Grade, and, binding, binds, counted, each, evidence, is_best, percent, threads, with_facts};
 use super::{Context, Judged};
-use crate::finding::{Finding, Hit, Level};
+use crate::finding::{Cause, Finding, Hit, Level};
 use crate::gpu::{Limiter, Point, Target, block_sweep};
 
 /// Block sizes that the help names at most.
 const NAMED: usize = 4;
+
+/// More than any block has threads.
+const SIZES: u32 = 4096;
 
 /// Options of the rule.
 #[derive(Debug, Deserialize)]
@@ -30,6 +33,12 @@ pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit
             && 1.0 - occupancy.fraction() >= options.min_idle;
         speaks.then(|| Grade::by_occupancy(judged, Level::Deny))
     });
+    for hit in hits {
+        // The block size is the cause, whatever the kernel.
+        if let Some(judged) = context.judged_of(hit) {
+            hit.cause = Cause::Reason(judged.gpu * SIZES + judged.launch.threads.min(SIZES - 1));
+        }
+    }
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
@@ -86,8 +95,8 @@ fn help(judged: &Judged, target: &Target) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::records::record;
-    use crate::rules::testing::lint;
+    use crate::rules::records::{named, record};
+    use crate::rules::testing::{human, lint};
 
     fn found(arch: &str, used: &str, args: &[&str]) -> String {
         lint(&record(arch, used), args).join("\n")
@@ -108,6 +117,15 @@ mod tests {
         assert_eq!(found("sm_86", "11 registers", &["--block", "512"]), "");
         assert_eq!(found("sm_80", "16 registers", &["--block", "1024"]), "");
         assert_eq!(found("sm_80", "16 registers", &["--block", "224"]), "");
+    }
+
+    #[test]
+    fn one_block_size_on_one_gpu_is_one_cause() {
+        let log = [named("one", "sm_86", "16 registers"), named("two", "sm_86", "20 registers")].concat();
+        let shown = human(&log, &["--block", "1024"]);
+        assert_eq!(shown.matches("note[").count(), 1, "{shown}");
+        assert!(shown.contains("also `two`"), "{shown}");
+        assert_eq!(human(&log, &["--block", "1024", "--gpu", "sm_86", "--gpu", "sm_89"]).matches("note[").count(), 2);
     }
 
     #[test]

@@ -186,9 +186,10 @@ impl<'r> LineReader<'r> {
     }
 
     fn take_function(&mut self, buffer: &[u8], start: usize, block: FunctionBlock<'_>) -> Option<usize> {
-        let name_place = self.position.place(At { buffer, line: start, column: 0 });
-        let frame_place = self.position.place(At { buffer, line: start + block.frame_line, column: 4 });
-        let taken = self.assembler.whole_function(block.name, block.frame, name_place, frame_place);
+        let position = &mut self.position;
+        let mut place = |line: usize, column: usize| position.place(At { buffer, line: start + line, column });
+        let places = || (place(0, 0), place(block.frame_line, 4));
+        let taken = self.assembler.whole_function(block.name, block.frame, places);
         taken.then_some(block.end)
     }
 

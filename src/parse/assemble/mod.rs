@@ -238,12 +238,12 @@ impl<'r> Assembler<'r> {
     }
 
     /// The whole report of a device function, while nothing else is open. False, and nothing done, when it is not whole.
+    /// The places of name and frame are asked for only when it is: lines are counted forwards.
     pub(crate) fn whole_function(
         &mut self,
         name: &[u8],
         frame_text: &[u8],
-        name_place: Place,
-        frame_place: Place,
+        places: impl FnOnce() -> (Place, Place),
     ) -> bool {
         if frame_text.len() > MAX_QUOTE {
             return false;
@@ -252,6 +252,7 @@ impl<'r> Assembler<'r> {
         let Some(frame) = self.parsed.frame(text, frame_text) else { return false };
         self.flush_function();
         let name = self.report.names.intern(name);
+        let (name_place, frame_place) = places();
         let frame = (Quote { place: frame_place, text }, Some(frame));
         self.stream.function = Some(Function { name, place: name_place, frame, time: None, ambiguous: false });
         true

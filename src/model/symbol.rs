@@ -1,4 +1,4 @@
-//! Names as people read them: demangled, shortened, made safe to print; and the base that instantiations share.
+//! Names as people read them: demangled, shortened, made safe to print.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -19,6 +19,7 @@ pub fn demangle(name: &[u8]) -> Option<String> {
 }
 
 fn demangle_with(name: &[u8], options: DemangleOptions) -> Option<String> {
+    let name = without_static(name);
     if !name.starts_with(b"_Z") {
         return None;
     }
@@ -168,49 +169,35 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// What all instantiations of a template share: the qualified name without template arguments and parameters, read off
-/// the name without demangling it. A name of another form is its own base.
+/// The mangled name within a name that the compiler gives to what is static in a file,
+/// `__nv_static_51__0afad4c0_22_cuda_device_runtime_cu_f78b5b52_735892__Z16memset_3d_deviceI…`; other names as they are.
 #[must_use]
-pub fn base(name: &[u8]) -> Cow<'_, [u8]> {
-    if let Some(mangled) = name.strip_prefix(b"_Z") {
-        return mangled_base(mangled).map_or(Cow::Borrowed(name), Cow::Owned);
-    }
-    let end = name.iter().position(|b| matches!(b, b'<' | b'('));
-    match end {
-        Some(end) if end > 0 => Cow::Borrowed(&name[..end]),
-        _ => Cow::Borrowed(name),
+pub fn without_static(name: &[u8]) -> &[u8] {
+    let Some(rest) = name.strip_prefix(b"__nv_static_") else { return name };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    // The name of the file may hold `__Z` too, its length is told; where it is told wrong the first will do.
+    let length = std::str::from_utf8(&rest[..digits]).ok().and_then(|digits| digits.parse::<usize>().ok());
+    let told = length.and_then(|length| rest.get((digits + length).saturating_sub(2)..)).unwrap_or(rest);
+    let lead = |text: &'_ [u8]| memchr::memmem::find(text, b"__Z");
+    match (lead(told), lead(rest)) {
+        (Some(at), _) => &told[at + 1..],
+        (None, Some(at)) => &rest[at + 1..],
+        (None, None) => name,
     }
 }
 
-/// The identifiers of `N2ns6kernelILi4EE…` or `8pressureILi128EE…`: each is its length and its letters.
-fn mangled_base(mangled: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = mangled.strip_prefix(b"N").unwrap_or(mangled);
-    let mut base = Vec::new();
-    loop {
-        // Internal linkage and cv-qualifiers stand before a name, `S` names a part of the standard library.
-        rest = rest.strip_prefix(b"L").or_else(|| rest.strip_prefix(b"K")).unwrap_or(rest);
-        rest = rest.strip_prefix(b"St").unwrap_or(rest);
-        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-        if digits == 0 {
-            break;
-        }
-        let length: usize = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
-        let identifier = rest.get(digits..digits.checked_add(length)?)?;
-        if !base.is_empty() {
-            base.extend_from_slice(b"::");
-        }
-        // The name of an anonymous namespace holds a hash that differs from build to build.
-        let anonymous = identifier.starts_with(b"_GLOBAL__N_");
-        base.extend_from_slice(if anonymous { b"(anonymous namespace)" } else { identifier });
-        rest = &rest[digits + length..];
-    }
-    (!base.is_empty()).then_some(base)
+/// Whether a kernel is one that the CUDA device runtime brings along, which nobody wrote.
+#[must_use]
+pub fn is_of_device_runtime(name: &[u8]) -> bool {
+    name.starts_with(b"__nv_static_") && memchr::memmem::find(name, b"cuda_device_runtime").is_some()
 }
 
 /// The name without what differs from build to build: the hash that the name of an anonymous namespace holds.
 #[must_use]
 pub fn key(name: &[u8]) -> Cow<'_, [u8]> {
     const LEAD: &[u8] = b"_GLOBAL__N_";
+    // So does the name of what is static in a file.
+    let name = without_static(name);
     let Some(at) = memchr::memmem::find(name, LEAD) else { return Cow::Borrowed(name) };
     let digits = name[..at].iter().rev().take_while(|b| b.is_ascii_digit()).count();
     let length = std::str::from_utf8(&name[at - digits..at]).ok().and_then(|digits| digits.parse::<usize>().ok());
@@ -260,21 +247,6 @@ mod tests {
     }
 
     #[test]
-    fn instantiations_share_a_base_and_different_kernels_do_not() {
-        let same = |a: &str, b: &str| base(a.as_bytes()) == base(b.as_bytes());
-        assert!(same("_Z8pressureILi128EEvPfPKf", "_Z8pressureILi24EEvPfPKf"));
-        assert!(same("_ZN2wl8pack_sumIdLi8EEEvT_", "_ZN2wl8pack_sumIfLi4EEEvT_"));
-        assert!(same(
-            "_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi",
-            "_ZN40_GLOBAL__N__ffffffff_8_basic_cu_0000000011anon_kernelEPi"
-        ));
-        assert!(same("void k<1>(int)", "void k<2>(int)"));
-        assert!(!same("_Z1aPf", "_Z1bPf"));
-        assert!(!same("kernel_1", "kernel_2"));
-        assert_eq!(base(b"_Z99short"), &b"_Z99short"[..]);
-    }
-
-    #[test]
     fn a_key_survives_another_build() {
         let (one, two) = (
             b"_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi",
@@ -282,6 +254,10 @@ mod tests {
         );
         assert_eq!(key(one), key(two));
         assert_ne!(key(one), key(b"_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d412other_kernelEPi"));
+        assert_eq!(
+            key(b"__nv_static_21__0209cbc7_5_st_cu_rec__Z4statPf"),
+            key(b"__nv_static_21__ffffffff_5_st_cu_rec__Z4statPf")
+        );
         assert_eq!(key(b"_ZN99_GLOBAL__N_x"), &b"_ZN99_GLOBAL__N_x"[..]);
     }
 

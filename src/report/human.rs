@@ -14,6 +14,9 @@ use crate::finding::{Finding, Level, Subject};
 use crate::model::{Arch, Kind, symbol};
 use crate::settle::{CauseGroup, Settled, Verdict};
 
+/// Longest path at the end of a note, in columns.
+const PATH: usize = 40;
+
 /// A finding in miette's terms.
 #[derive(Debug)]
 struct Shown {
@@ -137,7 +140,7 @@ impl Shown {
         let report = verdict.context.report;
         let (excerpt, label) = match &finding.label {
             Some(label) => {
-                let (excerpt, span) = Excerpt::new(report, label);
+                let (excerpt, span) = Excerpt::new(report, label, finding.kernel);
                 (Some(excerpt), Some(LabeledSpan::new_primary_with_span(Some(label.text.clone()), span)))
             }
             None => (None, None),
@@ -171,7 +174,7 @@ fn write_note(
     let lead = &verdict.settled[group.lead];
     let place = finding.label.as_ref().map(|label| {
         let position = excerpt::position(verdict.context.report, label);
-        format!(" {}", style.faint(format!("({}:{})", position.path, position.line)))
+        format!(" {}", style.faint(format!("({}:{})", excerpt::short_path(&position.path, PATH), position.line)))
     });
     let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
     let also = also(verdict, group, finding, budget).map(|also| format!("; also {also}")).unwrap_or_default();
@@ -197,7 +200,13 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
         [] => String::new(),
         archs => format!(" on {}", archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", ")),
     };
-    let kernels = entries.count();
+    let (runtime, own): (Vec<_>, Vec<_>) = entries
+        .partition(|kernel| kernel.name.is_some_and(|name| symbol::is_of_device_runtime(report.names.get(name))));
+    // What the device runtime brings along nobody wrote.
+    let runtime = match runtime.len() {
+        0 => String::new(),
+        count => format!(" and {count} of the device runtime"),
+    };
     let counted = |count: usize, one: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -207,10 +216,10 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
     let parts: Vec<String> =
         parts.into_iter().filter_map(|(level, word)| counted(verdict.count(level), word)).collect();
     let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") };
-    let kernels = counted(kernels, "kernel").unwrap_or_else(|| "no kernels".to_owned());
+    let kernels = counted(own.len(), "kernel").unwrap_or_else(|| "no kernels".to_owned());
     let allowed =
         if verdict.allowed.is_empty() { String::new() } else { format!("; {} allowed", verdict.allowed.len()) };
-    writeln!(out, "{}{on}: {found}{allowed}", style.strong(kernels))?;
+    writeln!(out, "{}{runtime}{on}: {found}{allowed}", style.strong(kernels))?;
     let lead =
         verdict.groups.first().map(|group| &verdict.settled[group.lead]).filter(|lead| lead.level >= Level::Warn);
     match lead {

@@ -65,6 +65,17 @@ fn others_of_a_group_are_told_with_their_own_figures() {
 }
 
 #[test]
+fn instances_whose_short_names_are_alike_are_counted() {
+    let name = |last: &str| {
+        let inner = "N9a_library6detail30a_policy_with_a_very_long_nameE";
+        format!("_Z20kernel_of_a_templateI{inner}{inner}{inner}{last}EvPf")
+    };
+    let log: String = ["Li1E", "Li2E", "Li3E"].iter().map(|last| spilling(&name(last), "sm_80", 16)).collect();
+    let report = stdout(&[], &log);
+    assert!(report.contains("also: 2 more instances\n"), "{report}");
+}
+
+#[test]
 fn methods_of_a_class_template_are_reported_each() {
     let log = spilling("_ZN1AIiE1fEPf", "sm_80", 16) + &spilling("_ZN1AIiE1gEPf", "sm_80", 16);
     let report = stdout(&[], &log);

@@ -3,7 +3,6 @@
 use hashbrown::HashMap;
 
 use super::excerpt;
-use super::kernels::percent;
 use crate::finding::{Fact, Finding};
 use crate::model::{Bytes, base, symbol};
 use crate::settle::{CauseGroup, Verdict};
@@ -37,7 +36,17 @@ pub(super) fn also(verdict: &Verdict<'_>, group: &CauseGroup, lead: &Finding, bu
             None => labels.push((label, vec![other])),
         }
     }
-    if labels.len() > NAMED {
+    // A shortened name that several have tells nobody which is meant.
+    let short = |finding: &Finding| finding.kernel.map(|name| symbol::short(verdict.context.report.names.get(name)));
+    let own = short(lead);
+    let unclear = |of_label: &[&Finding]| {
+        let first = of_label.first().and_then(|other| other.kernel);
+        first.is_some_and(|name| {
+            of_label.iter().any(|other| other.kernel != Some(name))
+                || (Some(name) != lead.kernel && of_label.first().and_then(|other| short(other)) == own)
+        })
+    };
+    if labels.len() > NAMED || labels.iter().any(|(_, of_label)| unclear(of_label)) {
         return Some(counted(verdict, lead, &others, &told));
     }
     let parts = labels.iter().map(|(label, of_label)| {
@@ -61,10 +70,11 @@ fn counted(verdict: &Verdict<'_>, lead: &Finding, others: &[Finding], told: &Tol
             places.push(place);
         }
     }
+    let plural = if others.len() == 1 { "" } else { "s" };
     let what = if instances && others.iter().any(|other| other.kernel != lead.kernel) {
-        format!("{} more instances", others.len())
+        format!("{} more instance{plural}", others.len())
     } else if lead.kernel.is_none() && others.iter().all(|other| other.kernel.is_none() && other.label.is_some()) {
-        format!("in {} more lines", others.len())
+        format!("in {} more line{plural}", others.len())
     } else {
         format!("{} more", others.len())
     };
@@ -170,6 +180,13 @@ fn written(name: &str, fact: &Fact) -> Option<String> {
         Fact::Fraction(fraction) => Some(percent(*fraction)),
         Fact::Word(_) | Fact::Words(_) | Fact::Unknown => None,
     }
+}
+
+/// A fraction as messages have it: whole percent, or the half percent that it is.
+fn percent(fraction: f64) -> String {
+    let halves = fraction * 200.0;
+    let shown = if (halves - halves.round()).abs() < 1e-6 { halves / 2.0 } else { (fraction * 100.0).round() };
+    format!("{shown} %")
 }
 
 /// Whether `message` has `figure`, and not as the end of a longer number.

@@ -76,6 +76,13 @@ fn instances_whose_short_names_are_alike_are_counted() {
 }
 
 #[test]
+fn a_flood_of_instances_is_counted_without_their_figures() {
+    let log: String = (1..=5_002).map(|n| spilling(&format!("_Z4gemmILi{n}EEvPf"), "sm_80", 16)).collect();
+    let report = stdout(&["--passthrough", "none"], &log);
+    assert!(report.contains("also: 5001 more, with figures of their own\n"), "{report}");
+}
+
+#[test]
 fn methods_of_a_class_template_are_reported_each() {
     let log = spilling("_ZN1AIiE1fEPf", "sm_80", 16) + &spilling("_ZN1AIiE1gEPf", "sm_80", 16);
     let report = stdout(&[], &log);

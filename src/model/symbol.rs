@@ -105,7 +105,7 @@ fn tidy(text: &str) -> String {
                 out.pop();
             }
             ':' if rest.starts_with(':') => {
-                let start = out.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+                let start = out.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len();
                 if is_version(&out[start..]) && out[..start].ends_with("::") {
                     out.truncate(start);
                     rest = &rest[1..];
@@ -367,7 +367,7 @@ pub fn without_static(name: &[u8]) -> &[u8] {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     // The name of the file may hold `__Z` too, its length is told; where it is told wrong the first will do.
     let length = std::str::from_utf8(&rest[..digits]).ok().and_then(|digits| digits.parse::<usize>().ok());
-    let told = length.and_then(|length| rest.get((digits + length).saturating_sub(2)..)).unwrap_or(rest);
+    let told = length.and_then(|length| rest.get(digits.checked_add(length)?.saturating_sub(2)..)).unwrap_or(rest);
     let lead = |text: &'_ [u8]| memchr::memmem::find(text, b"__Z");
     match (lead(told), lead(rest)) {
         (Some(at), _) => &told[at + 1..],
@@ -472,6 +472,27 @@ mod tests {
             key(b"__nv_static_21__ffffffff_5_st_cu_rec__Z4statPf")
         );
         assert_eq!(key(b"_ZN99_GLOBAL__N_x"), &b"_ZN99_GLOBAL__N_x"[..]);
+    }
+
+    #[test]
+    fn damaged_names_are_names_too() {
+        for name in [
+            "_ZN3cub17_V_300500_SM_800_6detail6reduceILi4EN4cuda3std3__44plusIvEEfEEvT0_",
+            "_Z8k_lambdaIZ4hostPiEUliE_EvT_S0_",
+            "__nv_static_21__0209cbc7_5_st_cu_rec__Z4statILi1EXadL_Z1fvEEEvPf",
+            "void k<(bool)1, (ns::kind)-2, (anonymous namespace)::a<b> >::f<4>(int)",
+            "__nv_static_18446744073709551615__Z1kv",
+        ] {
+            for at in 0..name.len() {
+                for byte in *b"(<>)0ESINZ_:\xc3" {
+                    let mut damaged = name.as_bytes().to_vec();
+                    damaged[at] = byte;
+                    assert!(short(&damaged).chars().count() <= MAX_SHORT + 5, "{name}");
+                    let _ = (key(&damaged), crate::model::base(&damaged), is_of_device_runtime(&damaged));
+                }
+                let _ = (short(&name.as_bytes()[..at]), crate::model::base(&name.as_bytes()[..at]));
+            }
+        }
     }
 
     #[test]

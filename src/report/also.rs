@@ -11,7 +11,7 @@ use crate::settle::{CauseGroup, Verdict};
 const NAMED: usize = 3;
 
 /// Findings of groups that are put into words for one report, beyond those that are shown; past it they are counted.
-pub(super) const MOST: usize = 20_000;
+pub(super) const MOST: usize = 5_000;
 
 /// The others of a group in words, as `` `pressure<24>` on sm_86 (16 B) `` or `23 more instances, 16 to 864 B`; `budget`
 /// is what is left of [`MOST`]. Nothing where there are no others.

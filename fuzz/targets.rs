@@ -61,7 +61,7 @@ pub(crate) fn names(bytes: &[u8]) {
         // At most sixty characters, each perhaps as an escape.
         assert!(short.chars().count() <= 600, "{} bytes", short.len());
         assert!(!short.contains(char::is_control) && !full.contains(char::is_control));
-        let _ = (symbol::base(&name), symbol::key(&name));
+        let _ = (warplint::model::base(&name), symbol::key(&name));
     }
 }
 

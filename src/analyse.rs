@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::gpu::{Gpu, Launch, Occupancy, occupancy, suggest_block_size};
+use crate::gpu::{Gpu, Launch, Occupancy, Target, occupancy, suggest_block_size};
 use crate::model::{Arch, BlockSize, Bytes, Kernel, Kind, NameId, Quote, Report};
 use crate::pattern::Patterns;
 
@@ -300,7 +300,7 @@ impl Analysis {
             None => {
                 let best = suggest_block_size(target, &launch, None).ok()?;
                 // Where no block fits, the smallest whole warp says so.
-                let threads = if best.threads == 0 { target.warp_size } else { best.threads };
+                let threads = if best.threads == 0 { target.warp_size } else { usual(target, &launch, best.threads) };
                 (BlockSize::new(threads, 1, 1).ok()?, BlockSource::Sweep)
             }
         };
@@ -309,6 +309,13 @@ impl Analysis {
         self.numbers.judged.push(Judged { gpu: need.gpu, launch, block, source, occupancy });
         u32::try_from(self.numbers.judged.len() - 1).ok()
     }
+}
+
+/// Of the block sizes that keep as many warps active as `best`, the one that a person would take.
+fn usual(target: &Target, launch: &Launch, best: u32) -> u32 {
+    let warps = |threads| occupancy(target, &launch.with_threads(threads)).map_or(0, |found| found.active_warps);
+    let most = warps(best);
+    [256, 128, 512].into_iter().find(|threads| warps(*threads) == most).unwrap_or(best)
 }
 
 #[cfg(test)]
@@ -378,5 +385,21 @@ mod tests {
         let numbers = analyse(&report, &assumptions);
         assert!(numbers.matched.of_name.is_empty() && numbers.told_of.is_empty() && numbers.unmatched.is_empty());
         assert!(numbers.entries_of(report.kernels[0].name).is_empty());
+    }
+
+    #[test]
+    fn among_equally_good_block_sizes_256_comes_first_and_then_128() {
+        let target = Gpu::of("sm_80".parse().expect("an arch")).expect("a GPU").target;
+        let block_at = |registers| {
+            let launch = Launch::new(registers, 0);
+            let best = suggest_block_size(&target, &launch, None).expect("a launch").threads;
+            (best, usual(&target, &launch, best))
+        };
+        assert_eq!(block_at(32), (1024, 256));
+        // 96 registers keep 20 warps: one block of 640, two of 256 would keep 16, five of 128 keep 20.
+        assert_eq!(block_at(96), (640, 128));
+        assert_eq!(block_at(255), (256, 256));
+        let shared = Launch::new(32, 0).with_shared(Bytes(100 * 1024), Bytes::ZERO);
+        assert_eq!(usual(&target, &shared, 1024), 1024);
     }
 }

@@ -20,7 +20,7 @@ use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
 use crate::join::join;
-use crate::model::{Report, symbol};
+use crate::model::{MessageKind, Report, symbol};
 use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
 use crate::parse::{Echo, EchoMode, read_log};
@@ -232,18 +232,52 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
         TableFormat::Json => report::kernels_json(&context, out),
     })?;
     if read.report.kernels.is_empty() {
-        return Err(NoKernels.into());
+        return Err(NoKernels::of(&read.report).into());
     }
     Ok(if read.unreadable { Outcome::Unable } else { Outcome::Clean })
 }
 
 /// A table of nothing measured nothing.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("no kernel was found in the input")]
-#[diagnostic(help(
-    "compile with `-Xptxas -v` (CMake: `CMAKE_CUDA_FLAGS=\"-Xptxas=-v\"`) and pass on stderr: `… 2>&1 | warplint kernels`"
-))]
-struct NoKernels;
+enum NoKernels {
+    #[error("no kernel was found in the input")]
+    #[diagnostic(help(
+        "compile with `-Xptxas -v` (CMake: `CMAKE_CUDA_FLAGS=\"-Xptxas=-v\"`) and pass on stderr: `… 2>&1 | warplint kernels`"
+    ))]
+    Silent,
+    #[error("no kernel was found in the input: the build failed, first with `{said}`")]
+    #[diagnostic(help("`{lint}` shows every error"))]
+    Failed { said: String, lint: String },
+    #[error("the figures of no kernel are in the input")]
+    #[diagnostic(help(
+        "`{lint}` shows {warnings} about kernels whose figures are not in it; `-Xptxas -v` makes the compiler print figures"
+    ))]
+    Warned { warnings: String, lint: String },
+}
+
+impl NoKernels {
+    fn of(report: &Report) -> NoKernels {
+        let lint = match report.inputs.as_slice() {
+            [one] if one.name != "<stdin>" => format!("warplint {}", symbol::printable(&one.name)),
+            _ => "warplint".to_owned(),
+        };
+        let errors = || report.messages.iter().filter(|message| message.kind.fails_build());
+        // What a build tool says of a step that stopped follows from an error.
+        let first = errors().find(|message| message.kind != MessageKind::BuildStopped).or_else(|| errors().next());
+        if let Some(message) = first {
+            let text = String::from_utf8_lossy(report.texts.get(message.text));
+            return NoKernels::Failed {
+                said: symbol::printable(&symbol::cut_middle(text.trim(), 160)).into_owned(),
+                lint,
+            };
+        }
+        match report.messages.iter().filter(|message| message.kernel.is_some()).count() {
+            0 => NoKernels::Silent,
+            1 => NoKernels::Warned { warnings: "1 message".to_owned(), lint },
+            count => NoKernels::Warned { warnings: format!("{count} messages"), lint },
+        }
+    }
+}
 
 fn rules(args: &RulesArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let mut config = load(&args.config)?;

@@ -132,9 +132,7 @@ fn numbers_that_cannot_be_true_are_said_and_cost_no_other_record() {
 #[test]
 fn a_damaged_frame_does_not_move_the_line_of_its_function() {
     let log = "ptxas info    : Function properties for _Z1ff\n    8 bytes stack frame, \u{b}0 bytes spill stores, 0 bytes spill loads\n";
-    let (mut report, mut nowhere) = (warplint::model::Report::default(), std::io::sink());
-    let mut echo = warplint::parse::Echo::new(warplint::parse::EchoMode::None, &mut nowhere);
-    warplint::parse::read_log(&mut log.as_bytes(), "x.log", &mut report, &mut echo).unwrap();
+    let report = facts::read(log.as_bytes()).report;
     let lines: Vec<_> =
         report.kernels.iter().filter_map(|kernel| kernel.evidence.name).map(|place| place.line).collect();
     assert_eq!(lines, [1]);

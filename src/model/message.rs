@@ -75,6 +75,14 @@ pub enum MessageKind {
     Unread(Unread),
 }
 
+impl MessageKind {
+    /// Whether a build that says it has failed.
+    #[must_use]
+    pub fn fails_build(self) -> bool {
+        matches!(self, Self::Error | Self::BuildError | Self::BuildStopped | Self::SharedTooLarge { .. })
+    }
+}
+
 /// Why a line could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unread {

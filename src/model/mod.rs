@@ -1,6 +1,7 @@
 //! Plain facts about kernels, as the compiler stated them; no opinion and no GPU figures.
 
 mod arch;
+mod base;
 mod bytes;
 mod kernel;
 mod launch;
@@ -9,6 +10,7 @@ mod names;
 pub mod symbol;
 
 pub use arch::{Arch, ArchError, Suffix};
+pub use base::base;
 pub use bytes::Bytes;
 pub use kernel::{Evidence, Kernel, Kind, LinkSource, Linked, Place, Quote, Resources};
 pub use launch::{BlockSize, BlockSizeError, SizeError, parse_size};

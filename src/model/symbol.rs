@@ -1,4 +1,4 @@
-//! Names as people read them: demangled, shortened, made safe to print; and the base that instantiations share.
+//! Names as people read them: demangled, shortened, made safe to print.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -11,6 +11,7 @@ const MAX_DEMANGLED: usize = 64 * 1024;
 const MAX_DEPTH: u32 = 1000;
 /// Longest short name, in characters.
 const MAX_SHORT: usize = 60;
+const ANONYMOUS: &str = "(anonymous namespace)";
 
 /// The full C++ signature of a mangled name; `None` where there is none, or it is too large.
 #[must_use]
@@ -19,22 +20,26 @@ pub fn demangle(name: &[u8]) -> Option<String> {
 }
 
 fn demangle_with(name: &[u8], options: DemangleOptions) -> Option<String> {
+    let name = without_static(name);
     if !name.starts_with(b"_Z") {
         return None;
     }
+    let name = without_number(name, b'$').unwrap_or(name);
     let parse = ParseOptions::default().recursion_limit(MAX_DEPTH);
-    let symbol = BorrowedSymbol::new_with_options(without_clone(name), &parse).ok()?;
     let mut text = Capped(String::new());
+    let parsed = |name| BorrowedSymbol::new_with_options(name, &parse).ok();
+    let symbol = parsed(name).or_else(|| {
+        let end = without_number(name, b'_')?.len();
+        parsed(&name[..end]).or_else(|| parsed(&name[..=end]))
+    })?;
     symbol.structured_demangle(&mut text, &options.recursion_limit(MAX_DEPTH)).ok()?;
     Some(text.0)
 }
 
-/// The compiler numbers copies of a function: `_Z4polyPKfi$5`.
-fn without_clone(name: &[u8]) -> &[u8] {
-    match memchr::memrchr(b'$', name) {
-        Some(at) if at + 1 < name.len() && name[at + 1..].iter().all(u8::is_ascii_digit) => &name[..at],
-        _ => name,
-    }
+/// The compiler numbers copies of a function: `_Z4polyPKfi$5`, `_Z4polyPKfS0__860`, `_Z4polyPKfS0_860`.
+fn without_number(name: &[u8], lead: u8) -> Option<&[u8]> {
+    let at = memchr::memrchr(lead, name)?;
+    (at + 1 < name.len() && name[at + 1..].iter().all(u8::is_ascii_digit)).then(|| &name[..at])
 }
 
 /// Refuses to grow past [`MAX_DEMANGLED`].
@@ -55,16 +60,202 @@ impl Write for Capped {
 pub fn short(name: &[u8]) -> String {
     let demangled = demangle_with(name, DemangleOptions::new().no_params().no_return_type());
     let text = match demangled {
-        Some(text) => without_namespaces(&text).to_owned(),
+        Some(text) => without_namespaces(&tidy(&text)).to_owned(),
         None => {
             let text = String::from_utf8_lossy(name);
             match signature_name(&text) {
-                Some(called) => without_namespaces(called).to_owned(),
+                Some(called) => without_namespaces(&tidy(called)).to_owned(),
                 None => text.into_owned(),
             }
         }
     };
-    printable(&cut_middle(&text, MAX_SHORT)).into_owned()
+    printable(&elide(&text, MAX_SHORT)).into_owned()
+}
+
+/// A demangled name without what nobody writes: casts of literals, as in `(unsigned int)9`, the names of the inline
+/// namespaces that number the versions of a library, and the blank in `> >`.
+fn tidy(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    // Where the parentheses that are open begin in `out`.
+    let mut open = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix(ANONYMOUS) {
+            out.push_str(ANONYMOUS);
+            rest = after;
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '(' => open.push(out.len()),
+            ')' => {
+                let cast = open.pop().filter(|at| is_literal(rest) && (out[..*at].ends_with(['<', ' ', '{'])));
+                if let Some(at) = cast {
+                    let bool = &out[at..] == "(bool";
+                    out.truncate(at);
+                    let value = ["false", "true"].into_iter().zip(["0", "1"]);
+                    if let Some((word, digit)) = value.into_iter().find(|(_, digit)| bool && rest.starts_with(digit)) {
+                        out.push_str(word);
+                        rest = &rest[digit.len()..];
+                    }
+                    continue;
+                }
+            }
+            '>' if out.ends_with("> ") => {
+                out.pop();
+            }
+            ':' if rest.starts_with(':') => {
+                let start = out.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len();
+                if is_version(&out[start..]) && out[..start].ends_with("::") {
+                    out.truncate(start);
+                    rest = &rest[1..];
+                    continue;
+                }
+                out.push(':');
+                rest = &rest[1..];
+            }
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn is_literal(text: &str) -> bool {
+    text.strip_prefix('-').unwrap_or(text).starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// `_V_300500_SM_800_860`, `__4`, `__v1`, `__cxx11`.
+fn is_version(namespace: &str) -> bool {
+    if let Some(version) = namespace.strip_prefix("_V_") {
+        return version.starts_with(|c: char| c.is_ascii_digit());
+    }
+    let Some(version) = namespace.strip_prefix("__") else { return false };
+    let number = version.strip_prefix('v').or_else(|| version.strip_prefix("cxx")).unwrap_or(version);
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A name of at most `most` characters: of template arguments the innermost are left out first, then the last.
+fn elide(text: &str, most: usize) -> Cow<'_, str> {
+    if text.chars().count() <= most {
+        return Cow::Borrowed(text);
+    }
+    let Some(levels) = levels(text) else { return cut_middle(text, most) };
+    let mut length = 0;
+    let mut deepest = None;
+    for (depth, level) in levels.iter().enumerate() {
+        length += level.characters;
+        if length > most {
+            break;
+        }
+        if length + level.opened <= most {
+            deepest = Some(depth);
+        }
+    }
+    match deepest {
+        None => cut_middle(text, most),
+        Some(0) => {
+            let first = first_arguments(&to_depth(text, 1, most * 8), most);
+            Cow::Owned(first.unwrap_or_else(|| to_depth(text, 0, usize::MAX)))
+        }
+        Some(depth) => Cow::Owned(to_depth(text, depth, usize::MAX)),
+    }
+}
+
+/// What stands at one depth of brackets.
+#[derive(Default, Clone)]
+struct LevelOfName {
+    characters: usize,
+    opened: usize,
+}
+
+/// The brackets of a name; `None` where they do not match, as in `operator<`.
+fn levels(text: &str) -> Option<Vec<LevelOfName>> {
+    let mut levels = vec![LevelOfName::default()];
+    let mut depth = 0_usize;
+    let mut anonymous = 0;
+    for (at, c) in text.char_indices() {
+        if text[at..].starts_with(ANONYMOUS) {
+            anonymous = at + ANONYMOUS.len();
+        }
+        let plain = at < anonymous;
+        if !plain && matches!(c, '>' | ')' | ']' | '}') {
+            depth = depth.checked_sub(1)?;
+        }
+        levels[depth].characters += 1;
+        if !plain && matches!(c, '<' | '(' | '[' | '{') {
+            levels[depth].opened += 1;
+            depth += 1;
+            if levels.len() == depth {
+                levels.push(LevelOfName::default());
+            }
+        }
+    }
+    (depth == 0).then_some(levels)
+}
+
+/// `text` with `…` for what stands deeper than `deepest`, up to about `most` bytes.
+fn to_depth(text: &str, deepest: usize, most: usize) -> String {
+    let mut out = String::new();
+    let mut depth = 0_usize;
+    let mut anonymous = 0;
+    for (at, c) in text.char_indices() {
+        if out.len() >= most {
+            break;
+        }
+        if text[at..].starts_with(ANONYMOUS) {
+            anonymous = at + ANONYMOUS.len();
+        }
+        let plain = at < anonymous;
+        if !plain && matches!(c, '>' | ')' | ']' | '}') {
+            depth = depth.saturating_sub(1);
+        }
+        if depth <= deepest {
+            out.push(c);
+        }
+        if !plain && matches!(c, '<' | '(' | '[' | '{') {
+            depth += 1;
+            let empty = text[at + c.len_utf8()..].starts_with(['>', ')', ']', '}']);
+            if depth == deepest + 1 && !empty {
+                out.push('…');
+            }
+        }
+    }
+    out
+}
+
+/// `name<first, second, …>` with as many arguments, without their namespaces, as there is room for; `None` where there is
+/// none for the first.
+fn first_arguments(text: &str, most: usize) -> Option<String> {
+    let start = text.find(['<', '(', '[', '{']).filter(|at| text.as_bytes()[*at] == b'<')? + 1;
+    let mut short = text[..start].to_owned();
+    let mut length = short.chars().count();
+    let mut depth = 0_usize;
+    let mut from = start;
+    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < start) {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' if depth > 0 => depth -= 1,
+            ',' | '>' if depth == 0 => {
+                let argument = without_namespaces(text[from..at].trim_start());
+                // Room for the `, …>` that ends it.
+                length += argument.chars().count() + 2;
+                if length + 2 > most {
+                    break;
+                }
+                short.push_str(argument);
+                if c == '>' {
+                    // What follows the arguments is as long as it is.
+                    let whole = format!("{short}{}", &text[at..]);
+                    return (whole.chars().count() <= most).then_some(whole);
+                }
+                short.push_str(", ");
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    (short.len() > start).then(|| format!("{short}…>"))
 }
 
 /// The whole name, demangled where that is possible, safe to print.
@@ -168,49 +359,35 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// What all instantiations of a template share: the qualified name without template arguments and parameters, read off
-/// the name without demangling it. A name of another form is its own base.
+/// The mangled name within a name that the compiler gives to what is static in a file,
+/// `__nv_static_51__0afad4c0_22_cuda_device_runtime_cu_f78b5b52_735892__Z16memset_3d_deviceI…`; other names as they are.
 #[must_use]
-pub fn base(name: &[u8]) -> Cow<'_, [u8]> {
-    if let Some(mangled) = name.strip_prefix(b"_Z") {
-        return mangled_base(mangled).map_or(Cow::Borrowed(name), Cow::Owned);
-    }
-    let end = name.iter().position(|b| matches!(b, b'<' | b'('));
-    match end {
-        Some(end) if end > 0 => Cow::Borrowed(&name[..end]),
-        _ => Cow::Borrowed(name),
+pub fn without_static(name: &[u8]) -> &[u8] {
+    let Some(rest) = name.strip_prefix(b"__nv_static_") else { return name };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    // The name of the file may hold `__Z` too, its length is told; where it is told wrong the first will do.
+    let length = std::str::from_utf8(&rest[..digits]).ok().and_then(|digits| digits.parse::<usize>().ok());
+    let told = length.and_then(|length| rest.get(digits.checked_add(length)?.saturating_sub(2)..)).unwrap_or(rest);
+    let lead = |text: &'_ [u8]| memchr::memmem::find(text, b"__Z");
+    match (lead(told), lead(rest)) {
+        (Some(at), _) => &told[at + 1..],
+        (None, Some(at)) => &rest[at + 1..],
+        (None, None) => name,
     }
 }
 
-/// The identifiers of `N2ns6kernelILi4EE…` or `8pressureILi128EE…`: each is its length and its letters.
-fn mangled_base(mangled: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = mangled.strip_prefix(b"N").unwrap_or(mangled);
-    let mut base = Vec::new();
-    loop {
-        // Internal linkage and cv-qualifiers stand before a name, `S` names a part of the standard library.
-        rest = rest.strip_prefix(b"L").or_else(|| rest.strip_prefix(b"K")).unwrap_or(rest);
-        rest = rest.strip_prefix(b"St").unwrap_or(rest);
-        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-        if digits == 0 {
-            break;
-        }
-        let length: usize = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
-        let identifier = rest.get(digits..digits.checked_add(length)?)?;
-        if !base.is_empty() {
-            base.extend_from_slice(b"::");
-        }
-        // The name of an anonymous namespace holds a hash that differs from build to build.
-        let anonymous = identifier.starts_with(b"_GLOBAL__N_");
-        base.extend_from_slice(if anonymous { b"(anonymous namespace)" } else { identifier });
-        rest = &rest[digits + length..];
-    }
-    (!base.is_empty()).then_some(base)
+/// Whether a kernel is one that the CUDA device runtime brings along, which nobody wrote.
+#[must_use]
+pub fn is_of_device_runtime(name: &[u8]) -> bool {
+    name.starts_with(b"__nv_static_") && memchr::memmem::find(name, b"cuda_device_runtime").is_some()
 }
 
 /// The name without what differs from build to build: the hash that the name of an anonymous namespace holds.
 #[must_use]
 pub fn key(name: &[u8]) -> Cow<'_, [u8]> {
     const LEAD: &[u8] = b"_GLOBAL__N_";
+    // So does the name of what is static in a file.
+    let name = without_static(name);
     let Some(at) = memchr::memmem::find(name, LEAD) else { return Cow::Borrowed(name) };
     let digits = name[..at].iter().rev().take_while(|b| b.is_ascii_digit()).count();
     let length = std::str::from_utf8(&name[at - digits..at]).ok().and_then(|digits| digits.parse::<usize>().ok());
@@ -244,9 +421,32 @@ mod tests {
                 "k_lambda<host(int*)::'lambda'(int)>",
             ),
             ("Z8advectorPfS_S_S", "Z8advectorPfS_S_S"),
+            ("__nv_static_21__0209cbc7_5_st_cu_rec__Z4statPf", "stat"),
+            ("_Z4polyPKfS0__860", "poly"),
+            ("_Z4polyPKfS0_860", "poly"),
+            ("_Z3hotILj9ELm1248EEvPf", "hot<9, 1248>"),
+            ("_Z9mul_mat_qIL9ggml_type2ELi8ELb0EEvPKcS2_Pfiiiii", "mul_mat_q<2, 8, false>"),
+            ("void k<(bool)1, (ggml_type)-2>(int)", "k<true, -2>"),
+            ("_Z1kIN3cub17_V_300500_SM_800_8NullTypeEEvv", "k<cub::NullType>"),
+            ("_Z1kIN4cuda3std3__44plusIvEEEvv", "k<cuda::std::plus<void>>"),
         ] {
             assert_eq!(short(name.as_bytes()), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn long_names_lose_their_innermost_arguments_first() {
+        let shortened = |text: &str| elide(text, 30).into_owned();
+        assert_eq!(shortened("kernel<policy<int, float>, half>"), "kernel<policy<…>, half>");
+        assert_eq!(shortened("kernel<a<b<c<int>>>, d<e<long long>>>"), "kernel<a<b<…>>, d<e<…>>>");
+        assert_eq!(shortened("kernel<first, second<int>, third, fourth>"), "kernel<first, second<…>, …>");
+        assert_eq!(shortened("kernel<ns::detail::second<int>, ns::third>"), "kernel<second<…>, third>");
+        assert_eq!(shortened("a_kernel<one_very_long_argument_of_it, 2>"), "a_kernel<…>");
+        assert_eq!(shortened("k<(anonymous namespace)::p<int, float>>"), "k<(anonymous namespace)::p<…>>");
+        assert_eq!(shortened("a_name_without_any_arguments_that_is_long"), "a_name_without_any_a…t_is_long");
+        let deep = format!("kernel{}int{}", "<a".repeat(20_000), ">".repeat(20_000));
+        assert!(elide(&deep, 60).chars().count() <= 60);
+        assert!(elide(&"(<".repeat(20_000), 60).chars().count() <= 60);
     }
 
     #[test]
@@ -260,21 +460,6 @@ mod tests {
     }
 
     #[test]
-    fn instantiations_share_a_base_and_different_kernels_do_not() {
-        let same = |a: &str, b: &str| base(a.as_bytes()) == base(b.as_bytes());
-        assert!(same("_Z8pressureILi128EEvPfPKf", "_Z8pressureILi24EEvPfPKf"));
-        assert!(same("_ZN2wl8pack_sumIdLi8EEEvT_", "_ZN2wl8pack_sumIfLi4EEEvT_"));
-        assert!(same(
-            "_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi",
-            "_ZN40_GLOBAL__N__ffffffff_8_basic_cu_0000000011anon_kernelEPi"
-        ));
-        assert!(same("void k<1>(int)", "void k<2>(int)"));
-        assert!(!same("_Z1aPf", "_Z1bPf"));
-        assert!(!same("kernel_1", "kernel_2"));
-        assert_eq!(base(b"_Z99short"), &b"_Z99short"[..]);
-    }
-
-    #[test]
     fn a_key_survives_another_build() {
         let (one, two) = (
             b"_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi",
@@ -282,7 +467,32 @@ mod tests {
         );
         assert_eq!(key(one), key(two));
         assert_ne!(key(one), key(b"_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d412other_kernelEPi"));
+        assert_eq!(
+            key(b"__nv_static_21__0209cbc7_5_st_cu_rec__Z4statPf"),
+            key(b"__nv_static_21__ffffffff_5_st_cu_rec__Z4statPf")
+        );
         assert_eq!(key(b"_ZN99_GLOBAL__N_x"), &b"_ZN99_GLOBAL__N_x"[..]);
+    }
+
+    #[test]
+    fn damaged_names_are_names_too() {
+        for name in [
+            "_ZN3cub17_V_300500_SM_800_6detail6reduceILi4EN4cuda3std3__44plusIvEEfEEvT0_",
+            "_Z8k_lambdaIZ4hostPiEUliE_EvT_S0_",
+            "__nv_static_21__0209cbc7_5_st_cu_rec__Z4statILi1EXadL_Z1fvEEEvPf",
+            "void k<(bool)1, (ns::kind)-2, (anonymous namespace)::a<b> >::f<4>(int)",
+            "__nv_static_18446744073709551615__Z1kv",
+        ] {
+            for at in 0..name.len() {
+                for byte in *b"(<>)0ESINZ_:\xc3" {
+                    let mut damaged = name.as_bytes().to_vec();
+                    damaged[at] = byte;
+                    assert!(short(&damaged).chars().count() <= MAX_SHORT + 5, "{name}");
+                    let _ = (key(&damaged), crate::model::base(&damaged), is_of_device_runtime(&damaged));
+                }
+                let _ = (short(&name.as_bytes()[..at]), crate::model::base(&name.as_bytes()[..at]));
+            }
+        }
     }
 
     #[test]

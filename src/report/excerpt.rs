@@ -3,7 +3,7 @@
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
 use crate::finding::Label;
-use crate::model::{Quote, Report, symbol};
+use crate::model::{NameId, Quote, Report, symbol};
 
 /// Longest line that an excerpt shows, in characters.
 const WIDTH: usize = 160;
@@ -17,6 +17,11 @@ pub(super) struct Excerpt {
     column: usize,
     text: String,
 }
+
+/// Widest span that is underlined whole, in bytes.
+const WIDEST: usize = 80;
+/// What is underlined of a wider one.
+const BEGINNING: usize = 60;
 
 /// A label's place in its line, from 1, as reports for programs have it.
 pub(super) struct Position {
@@ -45,21 +50,35 @@ pub(super) fn position(report: &Report, label: &Label) -> Position {
     }
 }
 
+/// The end of a path that is longer than `most` columns: whole names of folders, as `…/logs/input.log`.
+pub(super) fn short_path(path: &str, most: usize) -> String {
+    let count = path.chars().count();
+    if count <= most {
+        return path.to_owned();
+    }
+    let earliest = path.char_indices().nth(count + 1 - most).map_or(0, |(at, _)| at);
+    match path[earliest..].find(['/', '\\']) {
+        Some(at) => format!("…{}", &path[earliest + at..]),
+        None => format!("…{}", &path[earliest..]),
+    }
+}
+
 pub(super) fn input_name(report: &Report, quote: Quote) -> String {
     symbol::printable(report.file_of(quote.place)).into_owned()
 }
 
 impl Excerpt {
-    /// The line of `label`, cut to a readable width, and the label's span in it.
-    pub(super) fn new(report: &Report, label: &Label) -> (Excerpt, SourceSpan) {
+    /// The line of `label`, cut to a readable width, and the label's span in it: of a wide one the name of the kernel that
+    /// it is about, else its beginning.
+    pub(super) fn new(report: &Report, label: &Label, kernel: Option<NameId>) -> (Excerpt, SourceSpan) {
         let place = label.quote.place;
         let bytes = report.texts.get(label.quote.text);
+        let (from, to) = narrowed(bytes, label, kernel.map(|name| report.names.get(name)));
         let part = |from: usize, to: usize| {
             let text = String::from_utf8_lossy(&bytes[from.min(bytes.len())..to.min(bytes.len())]);
             symbol::printable(&text).into_owned()
         };
-        let (before, marked, after) =
-            (part(0, label.start), part(label.start, label.end), part(label.end, bytes.len()));
+        let (before, marked, after) = (part(0, from), part(from, to), part(to, bytes.len()));
         let marked = symbol::cut_middle(&marked, WIDTH).into_owned();
         let room = WIDTH.saturating_sub(marked.chars().count());
         let before = cut_start(&before, room);
@@ -77,6 +96,27 @@ impl Excerpt {
         };
         (excerpt, span)
     }
+}
+
+/// The bytes of `text` that are underlined for `label`.
+fn narrowed(text: &[u8], label: &Label, kernel: Option<&[u8]>) -> (usize, usize) {
+    let end = label.end.min(text.len());
+    let start = label.start.min(end);
+    let span = &text[start..end];
+    if span.len() <= WIDEST {
+        return (start, end);
+    }
+    let name = kernel.filter(|name| !name.is_empty());
+    if let Some((name, at)) = name.and_then(|name| Some((name, memchr::memmem::find(span, name)?))) {
+        return (start + at, start + at + name.len());
+    }
+    // A word is not cut in two, unless it is all there is.
+    let blank = span[..=BEGINNING].iter().rposition(|byte| *byte == b' ');
+    let mut length = blank.filter(|at| *at > BEGINNING / 2).unwrap_or(BEGINNING);
+    while span.get(length).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        length += 1;
+    }
+    (start, start + length)
 }
 
 fn cut_start(text: &str, most: usize) -> String {
@@ -120,5 +160,39 @@ impl SourceCode for Excerpt {
             )
         };
         Ok(Box::new(contents))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Place;
+
+    #[test]
+    fn of_a_long_path_the_end_is_shown() {
+        assert_eq!(short_path("build.log", 40), "build.log");
+        let long = "fixtures/ptxas/13.5/cmake-makefiles-parallel/input.log";
+        assert_eq!(short_path(long, 40), "…/cmake-makefiles-parallel/input.log");
+        assert_eq!(short_path(&"x".repeat(50), 10), format!("…{}", "x".repeat(9)));
+    }
+
+    #[test]
+    fn of_a_wide_label_the_name_or_the_beginning_is_underlined() {
+        let mut report = Report::default();
+        let marked = |report: &mut Report, text: &str, name: &str| {
+            let quote = Quote { place: Place::default(), text: report.texts.intern(text.as_bytes()) };
+            let label = Label { quote, start: 0, end: text.len(), text: String::new() };
+            let name = report.names.intern(name.as_bytes());
+            let (excerpt, span) = Excerpt::new(report, &label, Some(name));
+            excerpt.text[span.offset()..span.offset() + span.len()].to_owned()
+        };
+        let text =
+            "Potential Performance Loss: wgmma.mma_async instructions are serialized in the function 'gemm_k' here";
+        assert_eq!(marked(&mut report, text, "gemm_k"), "gemm_k");
+        let start = "Potential Performance Loss: wgmma.mma_async instructions are";
+        assert_eq!(marked(&mut report, text, "other"), start);
+        assert_eq!(marked(&mut report, "short gemm_k", "gemm_k"), "short gemm_k");
+        let wide = "é".repeat(90);
+        assert_eq!(marked(&mut report, &wide, "k"), "é".repeat(30));
     }
 }

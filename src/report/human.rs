@@ -7,11 +7,15 @@ use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode, ThemeCharacters, ThemeStyles,
 };
 
+use super::also::{self, also};
 use super::excerpt::{self, Excerpt};
 use super::{Layout, Style};
 use crate::finding::{Finding, Level, Subject};
 use crate::model::{Arch, Kind, symbol};
 use crate::settle::{CauseGroup, Settled, Verdict};
+
+/// Longest path at the end of a note, in columns.
+const PATH: usize = 40;
 
 /// A finding in miette's terms.
 #[derive(Debug)]
@@ -71,6 +75,7 @@ pub(super) fn handler(style: Style) -> GraphicalReportHandler {
 pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
     let handler = handler(layout.style);
     let mut notes = Vec::new();
+    let mut budget = also::MOST;
     let mut shown = 0;
     let mut hidden = 0;
     for group in &verdict.groups {
@@ -84,11 +89,11 @@ pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write
             notes.push(group);
             continue;
         }
-        render_group(verdict, group, layout, &handler, out)?;
+        render_group(verdict, group, layout, &handler, &mut budget, out)?;
     }
     for group in &notes {
         let finding = verdict.finding(&verdict.settled[group.lead]);
-        write_note(verdict, group, &finding, layout.style, out)?;
+        write_note(verdict, group, &finding, layout.style, &mut budget, out)?;
     }
     if !notes.is_empty() {
         writeln!(out)?;
@@ -110,6 +115,7 @@ fn render_group(
     group: &CauseGroup,
     layout: &Layout,
     handler: &GraphicalReportHandler,
+    budget: &mut usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let lead = &verdict.settled[group.lead];
@@ -118,7 +124,7 @@ fn render_group(
     let mut text = String::new();
     handler.render_report(&mut text, &shown).map_err(io::Error::other)?;
     writeln!(out, "{}", text.trim_end())?;
-    if let Some(also) = also(verdict, group, &finding) {
+    if let Some(also) = also(verdict, group, &finding, budget) {
         writeln!(out, "  {} {also}", layout.style.strong("also:"))?;
     }
     if layout.verbose
@@ -134,7 +140,7 @@ impl Shown {
         let report = verdict.context.report;
         let (excerpt, label) = match &finding.label {
             Some(label) => {
-                let (excerpt, span) = Excerpt::new(report, label);
+                let (excerpt, span) = Excerpt::new(report, label, finding.kernel);
                 (Some(excerpt), Some(LabeledSpan::new_primary_with_span(Some(label.text.clone()), span)))
             }
             None => (None, None),
@@ -162,15 +168,16 @@ fn write_note(
     group: &CauseGroup,
     finding: &Finding,
     style: Style,
+    budget: &mut usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let lead = &verdict.settled[group.lead];
     let place = finding.label.as_ref().map(|label| {
         let position = excerpt::position(verdict.context.report, label);
-        format!(" {}", style.faint(format!("({}:{})", position.path, position.line)))
+        format!(" {}", style.faint(format!("({}:{})", excerpt::short_path(&position.path, PATH), position.line)))
     });
     let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
-    let also = also(verdict, group, finding).map(|also| format!("; also {also}")).unwrap_or_default();
+    let also = also(verdict, group, finding, budget).map(|also| format!("; also {also}")).unwrap_or_default();
     let id = verdict.active(lead).rule.id;
     writeln!(
         out,
@@ -180,46 +187,6 @@ fn write_note(
         finding.message,
         place.unwrap_or_default()
     )
-}
-
-/// Where else a group's finding holds, as `on sm_90, pressure<24> and 12 more`.
-fn also(verdict: &Verdict<'_>, group: &CauseGroup, lead: &Finding) -> Option<String> {
-    if group.hits == 1 {
-        return None;
-    }
-    let others: Vec<Finding> = group.also.iter().map(|at| verdict.finding(&verdict.settled[*at])).collect();
-    let mut parts: Vec<String> = Vec::new();
-    for other in &others {
-        let part = difference(verdict, lead, other);
-        if let Some(part) = part
-            && !parts.contains(&part)
-        {
-            parts.push(part);
-        }
-    }
-    let unnamed = group.hits - 1 - others.len();
-    Some(match (parts.is_empty(), unnamed) {
-        (true, _) => format!("{} more records of it", group.hits - 1),
-        (false, 0) => parts.join(", "),
-        (false, more) => format!("{} and {more} more", parts.join(", ")),
-    })
-}
-
-/// What is other about a finding of the same group.
-fn difference(verdict: &Verdict<'_>, lead: &Finding, other: &Finding) -> Option<String> {
-    let on = match (&other.gpu, other.arch) {
-        (Some(gpu), _) if other.gpu != lead.gpu => Some(gpu.clone()),
-        (None, Some(arch)) if other.arch != lead.arch => Some(arch.to_string()),
-        _ => None,
-    };
-    let name = other.kernel.filter(|_| other.kernel != lead.kernel);
-    let name = name.map(|name| format!("`{}`", symbol::short(verdict.context.report.names.get(name))));
-    match (name, on) {
-        (Some(name), Some(on)) => Some(format!("{name} on {on}")),
-        (Some(name), None) => Some(name),
-        (None, Some(on)) => Some(format!("on {on}")),
-        (None, None) => None,
-    }
 }
 
 /// The last line: what was looked at, and what became of every finding.
@@ -233,7 +200,13 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
         [] => String::new(),
         archs => format!(" on {}", archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", ")),
     };
-    let kernels = entries.count();
+    let (runtime, own): (Vec<_>, Vec<_>) = entries
+        .partition(|kernel| kernel.name.is_some_and(|name| symbol::is_of_device_runtime(report.names.get(name))));
+    // What the device runtime brings along nobody wrote.
+    let runtime = match runtime.len() {
+        0 => String::new(),
+        count => format!(" and {count} of the device runtime"),
+    };
     let counted = |count: usize, one: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -243,10 +216,10 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
     let parts: Vec<String> =
         parts.into_iter().filter_map(|(level, word)| counted(verdict.count(level), word)).collect();
     let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") };
-    let kernels = counted(kernels, "kernel").unwrap_or_else(|| "no kernels".to_owned());
+    let kernels = counted(own.len(), "kernel").unwrap_or_else(|| "no kernels".to_owned());
     let allowed =
         if verdict.allowed.is_empty() { String::new() } else { format!("; {} allowed", verdict.allowed.len()) };
-    writeln!(out, "{}{on}: {found}{allowed}", style.strong(kernels))?;
+    writeln!(out, "{}{runtime}{on}: {found}{allowed}", style.strong(kernels))?;
     let lead =
         verdict.groups.first().map(|group| &verdict.settled[group.lead]).filter(|lead| lead.level >= Level::Warn);
     match lead {

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::excerpt;
 use crate::analyse::{BlockSource, Judged};
-use crate::finding::{Fact, Finding, Level};
+use crate::finding::{Cause, Fact, Finding, Hit, Level, Subject};
 use crate::gpu::Limiter;
-use crate::model::{Kernel, Kind, MessageKind, NameId, Names, Report, symbol};
+use crate::model::{Kernel, Kind, NameId, Names, Report, symbol};
 use crate::rules::Context;
 use crate::settle::{Settled, Verdict};
 
@@ -333,7 +333,7 @@ fn wire_finding<'a>(
         count: finding.count,
         status,
         reason: verdict.reason(one),
-        fingerprint: fingerprint(report, active.rule.id, finding),
+        fingerprint: fingerprint(report, active.rule.id, &one.hit, finding),
     }
 }
 
@@ -347,17 +347,38 @@ fn wire_fact(fact: &Fact) -> WireFact<'_> {
     }
 }
 
-/// The same while lines move and numbers change: rule, kernel, architecture and GPU; the text where there is no kernel.
-fn fingerprint(report: &Report, rule: &str, finding: &Finding) -> String {
+/// The same while lines move and numbers change, and the same for a pipe and a file: rule, kernel, architecture, GPU and
+/// reason; the words where there is no kernel, or where they are what tells messages on one kernel apart.
+fn fingerprint(report: &Report, rule: &str, hit: &Hit, finding: &Finding) -> String {
     let mut hash = Fnv::default();
     hash.add(rule.as_bytes());
-    match finding.kernel {
-        Some(id) => hash.add(&symbol::key(report.names.get(id))),
-        None => hash.add(finding.message.as_bytes()),
+    if let Some(id) = finding.kernel {
+        hash.add(&symbol::key(report.names.get(id)));
+    }
+    let reason = finding.facts.iter().find(|(name, _)| *name == "reason").map(|(_, fact)| fact);
+    let of_message = matches!(hit.subject, Subject::Message(_)) && hit.cause != Cause::Kernel;
+    match reason {
+        Some(Fact::Word(reason)) => hash.add(reason.as_bytes()),
+        Some(_) => hash.add(b"unknown"),
+        None if of_message || finding.kernel.is_none() => hash.add(words(report, hit, finding).as_bytes()),
+        None => {}
     }
     hash.add(finding.arch.map(|arch| arch.to_string()).unwrap_or_default().as_bytes());
     hash.add(finding.gpu.as_deref().unwrap_or_default().as_bytes());
     format!("{:016x}", hash.0)
+}
+
+/// A message without its numbers and without the name of the input that it is about.
+fn words(report: &Report, hit: &Hit, finding: &Finding) -> String {
+    let input = match hit.subject {
+        Subject::Input(at) => report.inputs.get(at as usize).map(|input| symbol::printable(&input.name)),
+        _ => None,
+    };
+    let message = match input {
+        Some(name) if !name.is_empty() => finding.message.replace(&*name, ""),
+        _ => finding.message.clone(),
+    };
+    message.replace(|c: char| c.is_ascii_digit(), "")
 }
 
 /// FNV-1a, 64 bits: the same on every machine and in every release, as a fingerprint must be.
@@ -379,15 +400,6 @@ impl Fnv {
 
 fn summary(verdict: &Verdict<'_>) -> WireSummary {
     let report = verdict.context.report;
-    let failed = |kind: MessageKind| {
-        matches!(
-            kind,
-            MessageKind::Error
-                | MessageKind::BuildError
-                | MessageKind::BuildStopped
-                | MessageKind::SharedTooLarge { .. }
-        )
-    };
     WireSummary {
         files: report.inputs.len(),
         kernels: report.kernels.iter().filter(|kernel| kernel.kind == Kind::Entry).count(),
@@ -397,6 +409,6 @@ fn summary(verdict: &Verdict<'_>) -> WireSummary {
         notes: verdict.count(Level::Note),
         allowed: verdict.allowed.len(),
         baselined: 0,
-        build_failed: report.messages.iter().any(|message| failed(message.kind)),
+        build_failed: report.messages.iter().any(|message| message.kind.fails_build()),
     }
 }

@@ -26,11 +26,17 @@ pub enum Sort {
     Stack,
     /// Most shared memory first.
     Shared,
+    /// Longest compile time first.
+    Time,
     /// Lowest occupancy first.
     Occupancy,
 }
 
-const COLUMNS: [&str; 9] = ["kernel", "arch", "regs", "spill", "stack", "shared", "block", "occupancy", "limited by"];
+const COLUMNS: [&str; 10] =
+    ["kernel", "arch", "regs", "spill", "stack", "shared", "compile", "block", "occupancy", "limited by"];
+
+/// The column of compile times, which not every table has.
+const COMPILE: usize = 6;
 
 /// A row: a kernel on one GPU, or without one where its architecture is unknown.
 struct Row<'a> {
@@ -63,6 +69,10 @@ fn order(sort: Sort, a: &Row<'_>, b: &Row<'_>) -> Ordering {
         Sort::Spill => most(|row| spilled(row.kernel).map(Bytes::get)),
         Sort::Stack => most(|row| stack(row.kernel).map(Bytes::get)),
         Sort::Shared => most(|row| row.kernel.resources.static_shared.map(Bytes::get)),
+        Sort::Time => {
+            let time = |row: &Row<'_>| row.kernel.resources.compile_time_ms.unwrap_or(-1.0);
+            time(b).total_cmp(&time(a))
+        }
         Sort::Occupancy => {
             let occupancy = |row: &Row<'_>| row.judged.map_or(f64::INFINITY, |judged| judged.occupancy.fraction());
             occupancy(a).total_cmp(&occupancy(b))
@@ -86,7 +96,7 @@ struct Marks {
     ambiguous: bool,
 }
 
-fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 9] {
+fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 10] {
     let zero = style.choose("·", ".");
     let unknown = "?";
     let bytes = |size: Option<Bytes>| match size {
@@ -130,10 +140,40 @@ fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 9] {
         bytes(spilled(row.kernel)),
         bytes(stack(row.kernel)),
         absent(row.kernel.resources.static_shared),
+        row.kernel.resources.compile_time_ms.map_or_else(String::new, duration),
         block,
         occupancy,
         limited,
     ]
+}
+
+/// `1.5 ms`, `58 ms`, `12.3 s`.
+fn duration(ms: f64) -> String {
+    match ms {
+        ms if ms < 9.95 => format!("{ms:.1} ms"),
+        ms if ms < 999.5 => format!("{ms:.0} ms"),
+        ms => format!("{:.1} s", ms / 1000.0),
+    }
+}
+
+/// The rows that a person wants to see, and how many kernels of the device runtime are left out.
+fn rows_for_people<'a>(context: &Context<'a>, sort: Sort) -> (Vec<Row<'a>>, usize) {
+    let (own, others): (Vec<_>, Vec<_>) =
+        rows(context, sort).into_iter().partition(|row| !symbol::is_of_device_runtime(row.name));
+    (own, others.len())
+}
+
+/// The last line of a table that leaves kernels out.
+fn left_out(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 kernel of the CUDA device runtime is left out".to_owned()),
+        count => Some(format!("{count} kernels of the CUDA device runtime are left out")),
+    }
+}
+
+fn has_times(rows: &[Row<'_>]) -> bool {
+    rows.iter().any(|row| row.kernel.resources.compile_time_ms.is_some())
 }
 
 /// `50 %`; a fraction that is no whole percent with one digit more.
@@ -147,11 +187,11 @@ pub(super) fn percent(fraction: f64) -> String {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn kernels_human(context: &Context<'_>, sort: Sort, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let rows = rows(context, sort);
+    let (rows, others) = rows_for_people(context, sort);
     let mut marks = Marks::default();
     let several = context.numbers.gpus.len() > 1
         && rows.iter().any(|row| row.judged.is_some_and(|judged| !is_own(context, row, judged)));
-    let mut table: Vec<[String; 9]> = Vec::with_capacity(rows.len());
+    let mut table: Vec<[String; 10]> = Vec::with_capacity(rows.len());
     for row in &rows {
         let mut cells = cells(row, style, &mut marks);
         if let Some(judged) = row.judged.filter(|_| several) {
@@ -164,21 +204,26 @@ pub fn kernels_human(context: &Context<'_>, sort: Sort, style: Style, out: &mut 
         longest.max(COLUMNS[column].len())
     };
     let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-    let heading: Vec<String> = COLUMNS.iter().map(|title| (*title).to_owned()).collect();
-    writeln!(out, "{}", style.strong(line(&heading, &widths)))?;
-    for cells in &table {
-        writeln!(out, "{}", line(cells, &widths))?;
+    let full = widths.iter().map(|width| width + 2).sum::<usize>() - 2;
+    let timed = has_times(&rows) && (sort == Sort::Time || full <= style.width);
+    if !rows.is_empty() {
+        let heading = COLUMNS.map(str::to_owned);
+        writeln!(out, "{}", style.strong(line(&heading, &widths, timed)))?;
     }
-    legend(&marks, style, out)
+    for cells in &table {
+        writeln!(out, "{}", line(cells, &widths, timed))?;
+    }
+    legend(&marks, style, out)?;
+    left_out(others).map_or(Ok(()), |text| writeln!(out, "{}", style.faint(text)))
 }
 
 fn is_own(context: &Context<'_>, row: &Row<'_>, judged: &Judged) -> bool {
     context.numbers.gpu(judged).arch == row.kernel.arch.map(crate::model::Arch::device)
 }
 
-fn line(cells: &[String], widths: &[usize]) -> String {
+fn line(cells: &[String], widths: &[usize], timed: bool) -> String {
     let mut line = String::new();
-    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
+    for (at, (cell, width)) in cells.iter().zip(widths).enumerate().filter(|(at, _)| timed || *at != COMPILE) {
         let pad = " ".repeat(width - cell.chars().count());
         let left = at < 2 || at == COLUMNS.len() - 1;
         let padded = if left { format!("{cell}{pad}") } else { format!("{pad}{cell}") };
@@ -213,7 +258,7 @@ fn legend(marks: &Marks, style: Style, out: &mut dyn Write) -> io::Result<()> {
 pub fn kernels_csv(context: &Context<'_>, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "kernel,demangled,kind,arch,gpu,registers,spill_store_bytes,spill_load_bytes,stack_bytes,static_shared_bytes,block,blocks_per_sm,active_warps,max_warps,occupancy,limiters"
+        "kernel,demangled,kind,arch,gpu,registers,spill_store_bytes,spill_load_bytes,stack_bytes,static_shared_bytes,block,blocks_per_sm,active_warps,max_warps,occupancy,limiters,compile_time_ms"
     )?;
     for row in rows(context, sort) {
         let resources = &row.kernel.resources;
@@ -246,6 +291,7 @@ pub fn kernels_csv(context: &Context<'_>, sort: Sort, out: &mut dyn Write) -> io
                 ]);
             }
         }
+        cells.push(resources.compile_time_ms.map_or_else(String::new, |time| time.to_string()));
         writeln!(out, "{}", cells.join(","))?;
     }
     Ok(())
@@ -265,20 +311,27 @@ fn quoted(text: &str) -> String {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn kernels_markdown(context: &Context<'_>, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "| {} |", COLUMNS.join(" | "))?;
-    writeln!(out, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")?;
+    let (rows, others) = rows_for_people(context, sort);
+    let timed = has_times(&rows);
+    let kept = |at: usize| timed || at != COMPILE;
+    let mut row_of = |cells: &[&str]| {
+        let cells: Vec<&str> = (0..).zip(cells).filter(|(at, _)| kept(*at)).map(|(_, cell)| *cell).collect();
+        writeln!(out, "| {} |", cells.join(" | "))
+    };
+    row_of(&COLUMNS)?;
+    row_of(&["---", "---", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---"])?;
     let style = Style { unicode: true, color: false, width: 100 };
     let mut marks = Marks::default();
-    for row in rows(context, sort) {
+    for row in rows {
         let mut cells = cells(&row, style, &mut marks);
         cells[0] = format!("`{}`", cells[0].replace('`', "'"));
         let escaped = cells.map(|cell| cell.replace('|', "\\|").replace('*', "\\*"));
-        writeln!(out, "| {} |", escaped.join(" | "))?;
+        row_of(&escaped.each_ref().map(String::as_str))?;
     }
     if marks.sweep {
         writeln!(out, "\n\\* no block size is known: the best of all multiples of 32")?;
     }
-    Ok(())
+    left_out(others).map_or(Ok(()), |text| writeln!(out, "\n{text}"))
 }
 
 /// The kernels as in the JSON report.
@@ -293,4 +346,15 @@ pub fn kernels_json(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()
     writeln!(out, "{{\n  \"version\": {},", json::VERSION)?;
     out.write_all(list)?;
     writeln!(out, "\n}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_digits_that_matter() {
+        let shown = [0.04, 1.532, 58.684, 999.4, 12_345.0].map(duration);
+        assert_eq!(shown, ["0.0 ms", "1.5 ms", "59 ms", "999 ms", "12.3 s"]);
+    }
 }

@@ -1,5 +1,6 @@
 //! Text for people and programs, as pure functions of what was settled.
 
+mod also;
 mod excerpt;
 mod explain;
 pub mod gpus;

@@ -160,7 +160,7 @@ mod tests {
         let log = ["one", "two", "three"].map(|name| named(name, "sm_90", "128 registers")).concat();
         let found = human(&log, &["--block", "1024"]);
         assert_eq!(found.matches("cannot be launched").count(), 1, "{found}");
-        assert!(found.contains("also: `two`, `three`"), "{found}");
+        assert!(found.contains("also: `two` and `three`"), "{found}");
         assert_eq!(lint(&log, &["--block", "1024"]).len(), 3);
     }
 

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use hashbrown::HashMap;
 
 use crate::finding::{Basis, Cause, Finding, Hit, Level, Subject};
-use crate::model::{NameId, Names, Place, Report, symbol};
+use crate::model::{NameId, Names, Place, Report, base};
 use crate::rules::{Armed, Context, Group, RULES, Rule};
 
 pub use settings::{FailOn, Origin, Settings, Target, UnknownRule, did_you_mean};
@@ -68,14 +68,9 @@ pub struct Settled {
 pub struct CauseGroup {
     /// The worst: an index of [`Verdict::settled`].
     pub lead: usize,
-    /// A few of the others, in order.
+    /// The others, the worst first.
     pub also: Vec<usize>,
-    /// How many hits there are in all.
-    pub hits: usize,
 }
-
-/// How many hits of a group are named besides the worst.
-const ALSO: usize = 6;
 
 /// What the run found.
 pub struct Verdict<'a> {
@@ -152,10 +147,13 @@ fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
     place.unwrap_or_default()
 }
 
+/// What hits of one group share. The level is part of it: a warning stands for no notes, nor a note for warnings.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
-    Base(u16, Option<u32>, NameId),
-    Rule(u16, Option<u32>),
+struct Key {
+    rule: u16,
+    level: Level,
+    reason: Option<u32>,
+    base: Option<NameId>,
 }
 
 fn group(settled: &[Settled], report: &Report) -> Vec<CauseGroup> {
@@ -163,29 +161,26 @@ fn group(settled: &[Settled], report: &Report) -> Vec<CauseGroup> {
     let mut by_key: HashMap<Key, usize> = HashMap::new();
     let mut bases = Bases::default();
     for (at, one) in settled.iter().enumerate() {
-        let mut of_kernel =
-            |reason| name_of(report, &one.hit).map(|name| Key::Base(one.rule, reason, bases.of(&report.names, name)));
+        let of_rule = |reason| Some(Key { rule: one.rule, level: one.level, reason, base: None });
+        let mut of_kernel = |reason| {
+            let base = bases.of(&report.names, name_of(report, &one.hit)?);
+            Some(Key { rule: one.rule, level: one.level, reason, base: Some(base) })
+        };
         let key = match one.hit.cause {
             Cause::Kernel => of_kernel(None),
             Cause::KernelFor(reason) => of_kernel(Some(reason)),
-            Cause::Reason(reason) => Some(Key::Rule(one.rule, Some(reason))),
-            Cause::Rule => Some(Key::Rule(one.rule, None)),
+            Cause::Reason(reason) => of_rule(Some(reason)),
+            Cause::Rule => of_rule(None),
             Cause::Single => None,
         };
         let known = key.as_ref().and_then(|key| by_key.get(key).copied());
         match known {
-            Some(index) => {
-                let group = &mut groups[index];
-                group.hits += 1;
-                if group.also.len() < ALSO {
-                    group.also.push(at);
-                }
-            }
+            Some(index) => groups[index].also.push(at),
             None => {
                 if let Some(key) = key {
                     by_key.insert(key, groups.len());
                 }
-                groups.push(CauseGroup { lead: at, also: Vec::new(), hits: 1 });
+                groups.push(CauseGroup { lead: at, also: Vec::new() });
             }
         }
     }
@@ -212,7 +207,7 @@ impl Bases {
         if self.known.is_empty() {
             self.known.resize(names.len(), None);
         }
-        *self.known[name.index()].get_or_insert_with(|| self.distinct.intern(&symbol::base(names.get(name))))
+        *self.known[name.index()].get_or_insert_with(|| self.distinct.intern(&base(names.get(name))))
     }
 }
 
@@ -258,5 +253,50 @@ impl Verdict<'_> {
     #[must_use]
     pub fn loudest(&self) -> Option<Level> {
         self.settled.first().map(|one| one.level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Evidence, Kernel, Kind, Resources};
+
+    fn hits(names: &[(&str, Level)]) -> (Report, Vec<Settled>) {
+        let mut report = Report::default();
+        let mut settled = Vec::new();
+        for (at, (name, level)) in names.iter().enumerate() {
+            report.kernels.push(Kernel {
+                name: Some(report.names.intern(name.as_bytes())),
+                kind: Kind::Entry,
+                arch: None,
+                resources: Resources::default(),
+                ambiguous: false,
+                unbounded_stack: false,
+                linked: false,
+                registers_before_link: None,
+                records: 1,
+                evidence: Evidence::default(),
+            });
+            let hit = Hit::kernel(at, 1);
+            settled.push(Settled { rule: 0, level: *level, hit, allowed_by: None, place: Place::default() });
+        }
+        (report, settled)
+    }
+
+    fn groups_of(names: &[(&str, Level)]) -> Vec<(usize, Vec<usize>)> {
+        let (report, settled) = hits(names);
+        group(&settled, &report).into_iter().map(|group| (group.lead, group.also)).collect()
+    }
+
+    #[test]
+    fn members_of_one_class_template_are_not_one_cause() {
+        let names = ["_ZN1AIiE1fEPf", "_ZN1AIfE1fEPf", "_ZN1AIiE1gEPf"].map(|name| (name, Level::Warn));
+        assert_eq!(groups_of(&names), [(0, vec![1]), (2, vec![])]);
+    }
+
+    #[test]
+    fn a_warning_swallows_no_notes() {
+        let names = [("_Z1kILi1EEvv", Level::Warn), ("_Z1kILi2EEvv", Level::Note), ("_Z1kILi3EEvv", Level::Note)];
+        assert_eq!(groups_of(&names), [(0, vec![]), (1, vec![2])]);
     }
 }

@@ -84,12 +84,25 @@ pub fn input(path: &Path) -> Result<Input, InputError> {
     if let Some(kind) = source_kind(path) {
         return Err(InputError::NotYet { path: shown, kind });
     }
+    if !metadata.is_file() {
+        // A pipe, as of `<(make)`, can be read only once.
+        return Ok(Input::Log(path.to_owned()));
+    }
     let mut start = [0; 4096];
     let read = File::open(path).and_then(|mut file| file.read(&mut start)).map_err(unreadable)?;
-    if metadata.is_file() && is_binary(&start[..read]) {
+    if is_binary(&start[..read]) {
         return Err(InputError::Binary { path: shown });
     }
     Ok(Input::Log(path.to_owned()))
+}
+
+/// The file behind `input`, the same for every way to write its path. A pipe has none.
+#[must_use]
+pub fn identity(input: &Input) -> Option<PathBuf> {
+    match input {
+        Input::Stdin => Some(PathBuf::from("-")),
+        Input::Log(path) => std::fs::canonicalize(path).ok().filter(|path| path.is_file()),
+    }
 }
 
 fn reason(error: &io::Error) -> String {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 use thiserror::Error;
@@ -47,21 +47,56 @@ pub fn write(
         return write(stdout).and_then(|()| stdout.flush()).map_err(OutputError::Stdout);
     };
     let failed = |error| OutputError::File { path: path.display().to_string(), error };
-    // A device or pipe (/dev/stdout, /dev/null) is written to, not replaced.
-    let special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-    if special {
-        let mut out = BufWriter::new(fs::OpenOptions::new().write(true).open(path).map_err(failed)?);
-        return write(&mut out).and_then(|()| out.flush()).map_err(failed);
+    match destination(path) {
+        Destination::Stream => stream(path, write),
+        Destination::File(path) => replace(&path, write),
     }
-    replace(path, write).map_err(failed)
+    .map_err(failed)
+}
+
+/// What a path stands for.
+enum Destination {
+    /// A device, a pipe or an open file of this process (`/dev/stdout`): written to, not replaced.
+    Stream,
+    /// A file that is there or will be, at the end of all symbolic links.
+    File(PathBuf),
+}
+
+/// Links that are followed, as many as Linux follows.
+const MAX_LINKS: usize = 40;
+
+fn destination(path: &Path) -> Destination {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        // `/dev/stdout` may lead to an ordinary file, which the shell has opened and which must stay that file.
+        let open = path.starts_with("/dev") || path.starts_with("/proc");
+        if open || fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Destination::Stream;
+        }
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().map_or(target.clone(), |folder| folder.join(&target));
+    }
+    Destination::File(path)
+}
+
+/// Appends, so that `>> file` before `-o /dev/stdout` keeps what the file holds.
+fn stream(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(fs::OpenOptions::new().append(true).open(path)?);
+    write(&mut out)?;
+    out.flush()
 }
 
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
-    let mut partial = name.to_owned();
-    partial.push(format!(".{}.partial", std::process::id()));
-    let partial = path.with_file_name(partial);
-    let written = fs::File::create(&partial).and_then(|file| {
+    if path.file_name().is_none() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no file"));
+    }
+    let partial = path.with_file_name(format!(".warplint-{}.partial", std::process::id()));
+    // One that an interrupted run has left; a link in its place is not followed.
+    let _ = fs::remove_file(&partial);
+    let written = fs::File::create_new(&partial).and_then(|file| {
+        if let Ok(old) = fs::metadata(path) {
+            file.set_permissions(old.permissions())?;
+        }
         let mut out = BufWriter::new(file);
         write(&mut out)?;
         out.flush()

@@ -1,5 +1,6 @@
 //! The straight line from a command line to an outcome.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
@@ -111,7 +112,11 @@ fn style(look: LookArgs, terminal: Option<Terminal>) -> Style {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         ColorChoice::Auto if set("NO_COLOR") => false,
-        ColorChoice::Auto if std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        ColorChoice::Auto
+            if std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0") =>
+        {
+            true
+        }
         ColorChoice::Auto => terminal.is_some() && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
     };
     let unicode = terminal.map_or(look.color == ColorChoice::Always, |terminal| terminal.unicode);
@@ -224,6 +229,10 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
     refuse_later(&args.input)?;
     let config = config_of(&args.input)?;
     let Some(read) = examine(&args.input, &config, args.look, streams)? else { return short_help(streams) };
+    if read.report.kernels.is_empty() && args.output.is_some() {
+        // A table of nothing does not replace one of something.
+        return Err(NoKernels::of(&read.report).into());
+    }
     let context = Context { report: &read.report, numbers: &read.numbers };
     output::write(args.output.as_deref(), streams.stdout, |out| match args.format {
         TableFormat::Human => report::kernels_human(&context, args.sort, style, out),
@@ -349,10 +358,12 @@ fn examine(
     let mut report = Report::default();
     let mut unreadable = false;
     let mut failures: Vec<Failure> = Vec::new();
+    let mut seen = HashSet::new();
     for path in paths {
-        let result = discover::input(path)
-            .map_err(Failure::from)
-            .and_then(|input| read(&input, args.passthrough, &mut report, streams));
+        let result = discover::input(path).map_err(Failure::from).and_then(|input| {
+            let again = discover::identity(&input).is_some_and(|file| !seen.insert(file));
+            if again { Ok(()) } else { read(&input, args.passthrough, &mut report, streams) }
+        });
         failures.extend(result.err());
     }
     if report.inputs.is_empty()

@@ -1,0 +1,101 @@
+//! `--output` and inputs that are not plain files: links, pipes, open files.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const LOG: &str = "fixtures/ptxas/13.5/spill-sm90/input.log";
+
+fn warplint() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warplint"));
+    command.args(["-f", "short", "--isolated"]);
+    command
+}
+
+/// An empty folder for one test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn write_to(path: &Path) -> Output {
+    let output = warplint().arg(LOG).arg("-o").arg(path).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn holds_the_report(path: &Path) {
+    let text = fs::read_to_string(path).expect("it is there");
+    assert!(text.contains("warning[register-spill] `pressure<128>`"), "{text}");
+}
+
+#[test]
+fn a_written_file_keeps_its_links_and_its_mode() {
+    let folder = folder("links");
+    let (file, link) = (folder.join("real.txt"), folder.join("link.txt"));
+    fs::write(&file, "old").expect("written");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("set");
+    symlink("real.txt", &link).expect("linked");
+    write_to(&link);
+    holds_the_report(&file);
+    assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+    assert_eq!(fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o640);
+    fs::remove_file(&file).expect("removed");
+    write_to(&link);
+    holds_the_report(&file);
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 2, "nothing is left beside them");
+}
+
+#[test]
+fn a_long_name_is_as_good_as_any_other() {
+    let file = folder("long").join("n".repeat(250));
+    write_to(&file);
+    holds_the_report(&file);
+}
+
+/// `/dev/stdout` is such a link; a test that fails must not replace that one.
+#[test]
+fn an_open_file_is_written_to_in_place() {
+    let folder = folder("open");
+    let (link, file) = (folder.join("stdout"), folder.join("report.txt"));
+    symlink("/proc/self/fd/1", &link).expect("linked");
+    fs::write(&file, "before\n").expect("written");
+    let stdout = fs::OpenOptions::new().append(true).open(&file).expect("opened");
+    let status = warplint().arg(LOG).arg("-o").arg(&link).stdout(stdout).status().expect("it runs");
+    assert_eq!(status.code(), Some(1));
+    assert!(fs::read_to_string(&file).expect("read").starts_with("before\n"));
+    holds_the_report(&file);
+    assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+}
+
+#[test]
+fn a_table_without_kernels_replaces_nothing() {
+    let folder = folder("table");
+    let (empty, table) = (folder.join("empty.log"), folder.join("table.csv"));
+    fs::write(&empty, "").expect("written");
+    fs::write(&table, "old").expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warplint"));
+    let output = command.args(["kernels", "--isolated", "-f", "csv", "-o"]).arg(&table).arg(&empty).output();
+    assert_eq!(output.expect("it runs").status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&table).expect("read"), "old");
+}
+
+/// As `warplint <(make)` and `warplint /dev/stdin`: what a pipe has given is gone.
+#[test]
+fn a_pipe_that_is_named_is_read_from_its_beginning() {
+    let script = format!("cat {LOG} | {} -f short --isolated /dev/stdin", env!("CARGO_BIN_EXE_warplint"));
+    let output = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("warning[register-spill]"));
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_read_once() {
+    let once = warplint().arg(LOG).output().expect("it runs");
+    let twice = warplint().args([LOG, &format!("./{LOG}"), LOG]).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&twice.stdout), String::from_utf8_lossy(&once.stdout));
+}

@@ -258,6 +258,8 @@ impl Finding {
 pub struct Label {
     /// The line.
     pub quote: Quote,
+    /// What stands on the line before the text that was kept of it, where that was kept too.
+    pub lead: Option<NameId>,
     /// First byte of the span within the line's kept text.
     pub start: usize,
     /// One past its last byte.

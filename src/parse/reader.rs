@@ -180,7 +180,7 @@ impl<'r> LineReader<'r> {
         let position = &mut self.position;
         let mut place = |line: usize, column: usize| position.place(At { buffer, line: start + line, column });
         let places =
-            || Places { name: place(0, 0), frame: place(block.frame_line, 4), used: place(block.used_line, 0) };
+            || Places { name: place(0, 0), frame: place(block.frame_line, 4), used: place(block.used_line, 16) };
         let taken = self.assembler.whole_kernel(block.name, block.arch, block.frame, block.used, places);
         taken.then_some(block.end)
     }
@@ -324,7 +324,9 @@ impl<'r> LineReader<'r> {
             self.read_text(at, line, envelope, text);
             return Understood::Message;
         }
-        if self.read_record(at, text) {
+        // Figures are quoted without what stands before them.
+        let figures = at.after(envelope.text - envelope.start);
+        if self.read_record(at, figures, text) {
             return Understood::Report;
         }
         if envelope.tool == Tool::Unnamed {
@@ -339,8 +341,9 @@ impl<'r> LineReader<'r> {
         Understood::Report
     }
 
-    /// A record of figures, cleaned of colours and typography where that makes one of it. False when it is none.
-    fn read_record(&mut self, at: At<'_>, text: &[u8]) -> bool {
+    /// A record of figures, cleaned of colours and typography where that makes one of it; of the message at `at`, whose text
+    /// is at `figures`. False when it is none.
+    fn read_record(&mut self, at: At<'_>, figures: At<'_>, text: &[u8]) -> bool {
         let read = record::read(text);
         let damaged = match read {
             Record::Partial { .. } | Record::Text => true,
@@ -350,7 +353,7 @@ impl<'r> LineReader<'r> {
             _ => text[text.len().saturating_sub(6)..].contains(&0x1b),
         };
         if !damaged {
-            self.keep(at, text, read);
+            self.keep(at, figures, text, read);
             return true;
         }
         let mut scratch = Vec::new();
@@ -359,12 +362,12 @@ impl<'r> LineReader<'r> {
         match record::read(text) {
             Record::Text => return false,
             Record::Partial { what, text } => self.read_partial(at, what, text),
-            read => self.keep(at, text, read),
+            read => self.keep(at, figures, text, read),
         }
         true
     }
 
-    fn keep(&mut self, at: At<'_>, text: &[u8], record: Record<'_>) {
+    fn keep(&mut self, at: At<'_>, figures: At<'_>, text: &[u8], record: Record<'_>) {
         self.met_records |= !matches!(record, Record::Module | Record::Frame { .. } | Record::Time { .. });
         self.frame_for = if matches!(record, Record::Entry { .. }) { FRAME_SOON } else { 0 };
         match record {
@@ -380,8 +383,10 @@ impl<'r> LineReader<'r> {
                 self.assembler.link_properties(name, target, self.position.place(at));
             }
             Record::Frame { text } => self.keep_frame(text, at),
-            Record::Used { text } => self.keep_used(text, at),
-            Record::LinkUsed { text, target } => self.assembler.link_used(text, target, self.position.place(at)),
+            Record::Used { text } => self.keep_used(text, figures),
+            Record::LinkUsed { text, target } => {
+                self.assembler.link_used(text, target, self.position.place(figures));
+            }
             Record::Time { ms } => self.assembler.compile_time(ms),
             Record::Partial { .. } | Record::Text => {}
         }

@@ -83,11 +83,14 @@ impl Excerpt {
         let room = WIDTH.saturating_sub(marked.chars().count());
         let before = cut_start(&before, room);
         let after = cut_end(&after, room.saturating_sub(before.chars().count()));
-        let indent = " ".repeat((place.column_offset as usize).min(4));
-        let start = indent.len() + before.len();
-        let span = (start, marked.len()).into();
-        let text = format!("{indent}{before}{marked}{after}");
-        let column = (place.column_offset as usize).saturating_sub(indent.len());
+        let lead = match label.lead {
+            Some(lead) => symbol::printable(&String::from_utf8_lossy(report.texts.get(lead))).into_owned(),
+            None => " ".repeat((place.column_offset as usize).min(4)),
+        };
+        let lead = cut_start(&lead, WIDTH / 2);
+        let span = (lead.len() + before.len(), marked.len()).into();
+        let text = format!("{lead}{before}{marked}{after}");
+        let column = (place.column_offset as usize).saturating_sub(lead.chars().count());
         let excerpt = Excerpt {
             name: input_name(report, label.quote),
             line: (place.line as usize).saturating_sub(1),
@@ -181,7 +184,7 @@ mod tests {
         let mut report = Report::default();
         let marked = |report: &mut Report, text: &str, name: &str| {
             let quote = Quote { place: Place::default(), text: report.texts.intern(text.as_bytes()) };
-            let label = Label { quote, start: 0, end: text.len(), text: String::new() };
+            let label = Label { quote, lead: None, start: 0, end: text.len(), text: String::new() };
             let name = report.names.intern(name.as_bytes());
             let (excerpt, span) = Excerpt::new(report, &label, Some(name));
             excerpt.text[span.offset()..span.offset() + span.len()].to_owned()

@@ -141,7 +141,9 @@ impl Shown {
         let (excerpt, label) = match &finding.label {
             Some(label) => {
                 let (excerpt, span) = Excerpt::new(report, label, finding.kernel);
-                (Some(excerpt), Some(LabeledSpan::new_primary_with_span(Some(label.text.clone()), span)))
+                // An empty label would be drawn as a line that leads nowhere.
+                let said = Some(label.text.clone()).filter(|text| !text.is_empty());
+                (Some(excerpt), Some(LabeledSpan::new_primary_with_span(said, span)))
             }
             None => (None, None),
         };

@@ -144,10 +144,10 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     writeln!(out, "{{")?;
     writeln!(out, "  \"version\": {VERSION},")?;
     writeln!(out, "  \"tool\": {{\"name\": \"warplint\", \"version\": \"{}\"}},", env!("CARGO_PKG_VERSION"))?;
-    kernel_list(context, out)?;
+    kernel_list(context, ",", out)?;
     let all =
         verdict.settled.iter().map(|one| (one, "shown")).chain(verdict.allowed.iter().map(|one| (one, "allowed")));
-    list("findings", all, out, |(one, status), out| {
+    list("findings", all, ",", out, |(one, status), out| {
         let finding = verdict.finding(one);
         serde_json::to_writer(out, &wire_finding(verdict, one, &finding, status)).map_err(io::Error::from)
     })?;
@@ -156,19 +156,20 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     writeln!(out, "\n}}")
 }
 
-/// `"kernels": […],`
-pub(super) fn kernel_list(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// `"kernels": […]`, and what comes `after` it.
+pub(super) fn kernel_list(context: &Context<'_>, after: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut signatures = Signatures::default();
-    list("kernels", context.report.kernels.iter().enumerate(), out, |(at, kernel), out| {
+    list("kernels", context.report.kernels.iter().enumerate(), after, out, |(at, kernel), out| {
         let demangled = kernel.name.and_then(|name| signatures.of(&context.report.names, name));
         serde_json::to_writer(out, &wire_kernel(context, at, kernel, demangled)).map_err(io::Error::from)
     })
 }
 
-/// One item a line, followed by a comma.
+/// One item a line, and `after` it all.
 fn list<T>(
     key: &str,
     items: impl Iterator<Item = T>,
+    after: &str,
     out: &mut dyn Write,
     mut write: impl FnMut(T, &mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -179,8 +180,8 @@ fn list<T>(
         write(item, out)?;
         separator = ",\n    ";
     }
-    let end = if separator.starts_with(',') { "\n  ]," } else { "]," };
-    writeln!(out, "{end}")
+    let end = if separator.starts_with(',') { "\n  ]" } else { "]" };
+    writeln!(out, "{end}{after}")
 }
 
 fn name(names: &Names, id: Option<NameId>) -> Option<String> {

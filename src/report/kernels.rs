@@ -339,13 +339,9 @@ pub fn kernels_markdown(context: &Context<'_>, sort: Sort, out: &mut dyn Write) 
 /// # Errors
 /// When `out` cannot be written to.
 pub fn kernels_json(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = Vec::new();
-    json::kernel_list(context, &mut text)?;
-    // The list ends with the comma that the report needs after it.
-    let list = text.trim_ascii_end().strip_suffix(b",").unwrap_or(&text);
     writeln!(out, "{{\n  \"version\": {},", json::VERSION)?;
-    out.write_all(list)?;
-    writeln!(out, "\n}}")
+    json::kernel_list(context, "", out)?;
+    writeln!(out, "}}")
 }
 
 #[cfg(test)]

@@ -103,8 +103,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
             None => with_figures(context, message).unwrap_or_else(|| plain(context, message)),
         },
     };
-    let whose = if message.kind == MessageKind::BuildStopped { "the build's words" } else { "the compiler's words" };
-    finding.label(Some(context.message_label(message, whose)))
+    finding.label(Some(context.message_label(message, "")))
 }
 
 /// The first error of a source file, with the number of those that come after it.

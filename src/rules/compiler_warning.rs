@@ -54,8 +54,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(message) = context.message_of(hit) else { return Finding::new("the compiler warns") };
     let said = context.raw(message);
     let help = HELPS.iter().find(|(sign, _)| text::has(said, sign)).map(|(_, help)| (*help).to_owned());
-    let finding =
-        Finding::new(context.said(message)).label(Some(context.message_label(message, "the compiler's words")));
+    let finding = Finding::new(context.said(message)).label(Some(context.message_label(message, "")));
     Finding { help, ..finding }
 }
 

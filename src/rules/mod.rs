@@ -297,19 +297,20 @@ impl<'a> Context<'a> {
             Some((start, end))
         });
         let (start, end) = span.unwrap_or((0, line.len()));
-        Some(Label { quote, start, end, text: text.into() })
+        Some(Label { quote, lead: None, start, end, text: text.into() })
     }
 
     /// A label over the whole text of a line.
     #[must_use]
     pub fn line_label(&self, quote: Quote, text: impl Into<String>) -> Label {
-        Label { quote, start: 0, end: self.text(quote).len(), text: text.into() }
+        Label { quote, lead: None, start: 0, end: self.text(quote).len(), text: text.into() }
     }
 
     /// A label over the whole text of a message.
     #[must_use]
     pub fn message_label(&self, message: &Message, text: impl Into<String>) -> Label {
-        self.line_label(Quote { place: message.place, text: message.text }, text)
+        let quote = Quote { place: message.place, text: message.text };
+        Label { lead: message.lead, ..self.line_label(quote, text) }
     }
 
     /// The text of a message as printed.

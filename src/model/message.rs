@@ -98,6 +98,8 @@ pub enum Unread {
     Nameless,
     /// A kernel whose figures were not in the log.
     NoFigures,
+    /// A kernel or function whose stack and spills were not in the log.
+    NoFrame,
     /// A line of over a mebibyte.
     LongLine,
 }

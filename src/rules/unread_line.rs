@@ -82,6 +82,12 @@ fn of_line(context: &Context<'_>, hit: &Hit, why: Unread) -> Finding {
             "expected its figures",
             format!("the log stops too early, or the compile failed; {ONE_JOB}"),
         ),
+        Unread::NoFrame => (
+            format!("the stack and the spills of {} are not in the log", of_properties(said)),
+            "expected the line with its stack frame after it",
+            "these are unknown, not zero: `grep ptxas` drops the line, which names no tool; give the whole log"
+                .to_owned(),
+        ),
         Unread::LongLine => (
             format!("a line of over 1 MiB is skipped, which begins {piece}"),
             "the line goes on for over 1 MiB",
@@ -89,6 +95,11 @@ fn of_line(context: &Context<'_>, hit: &Hit, why: Unread) -> Finding {
         ),
     };
     Finding::new(words).help(help).label(Some(context.message_label(message, expected))).fact("reason", id(why))
+}
+
+/// The short name in a `Function properties` line.
+fn of_properties(said: &[u8]) -> String {
+    format!("`{}`", symbol::short(said.strip_prefix(b"Function properties for ").unwrap_or(said)))
 }
 
 fn figures_of(said: &[u8]) -> String {
@@ -107,6 +118,7 @@ fn id(why: Unread) -> &'static str {
         Unread::Cut => "cut",
         Unread::Nameless => "nameless",
         Unread::NoFigures => "no-figures",
+        Unread::NoFrame => "no-frame",
         Unread::LongLine => "long-line",
     }
 }
@@ -154,6 +166,18 @@ mod tests {
             ["note: the log stops, or is torn, within `Used 30 registers, 12 by`"]
         );
         assert_eq!(told(RULE, HEAD), ["note: `gemm` is compiled and its figures are not in the log"]);
+    }
+
+    #[test]
+    fn spills_that_were_filtered_out_are_not_taken_for_none() {
+        let grepped: String =
+            HEAD.lines().filter(|line| line.contains("ptxas")).map(|line| format!("{line}\n")).collect();
+        let used = "ptxas info    : Used 30 registers, used 0 barriers\n";
+        let said = ["note: the stack and the spills of `gemm` are not in the log"];
+        assert_eq!(told(RULE, &format!("{grepped}{used}")), said);
+        assert_eq!(told(RULE, "ptxas info    : Function properties for _Z4gemmPf\n"), said);
+        let gone = HEAD.replace("stack frame", "stack frme");
+        assert_eq!(told(RULE, &format!("{gone}{used}")), said);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! belongs to an entry that is open (its name was printed, its figures not yet); see [`open`] for which. Where lines say
 //! themselves which job wrote them, each job is a [`stream`] of its own.
 
+mod frames;
 mod index;
 mod link;
 mod open;
@@ -26,12 +27,6 @@ const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// Longest text of a line that is kept as evidence.
 const MAX_QUOTE: usize = 400;
-
-/// `Function properties` lines that wait for their frame at one time.
-const MAX_AWAITING: usize = 256;
-
-/// Longest name in a record that a pipe takes whole.
-const WHOLE_WRITE: usize = 3900;
 
 /// The state of one log while it is read.
 pub(crate) struct Assembler<'r> {
@@ -72,24 +67,6 @@ pub(crate) struct Places {
     pub(crate) used: Place,
 }
 
-/// What a `Function properties` line belongs to.
-#[derive(Clone, PartialEq)]
-enum Owner {
-    Entry(NameId, Option<Arch>),
-    /// Its name is kept when its frame comes.
-    Function(Vec<u8>, Place),
-    /// A name that was torn and fits no open entry.
-    Nobody,
-}
-
-/// A `Function properties` line whose frame is still to come.
-struct Awaiting {
-    owner: Owner,
-    line: u32,
-    /// Another one waits too, so the frame may be the other's.
-    doubtful: bool,
-}
-
 impl<'r> Assembler<'r> {
     pub(crate) fn new(report: &'r mut Report, input: u32) -> Assembler<'r> {
         Assembler {
@@ -126,21 +103,9 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    /// True while a `Function properties` line waits for its frame, which is on a line of its own without a tool's name.
-    pub(crate) fn awaits_frame(&self) -> bool {
-        !self.stream.awaiting_frame.is_empty() || self.others.iter().any(|other| !other.awaiting_frame.is_empty())
-    }
-
     /// True when a `Used` record that comes now would have neither name nor frame.
     pub(crate) fn lacks_frame(&self) -> bool {
         self.stream.openings.is_empty() && self.stream.function.is_none() && self.stream.stray_frame.is_none()
-    }
-
-    /// Gives up waiting for frames that have not come within `lines` lines.
-    pub(crate) fn expire_frames(&mut self, line: u32, lines: u32) {
-        for stream in self.others.iter_mut().chain([&mut self.stream]) {
-            stream.awaiting_frame.retain(|awaiting| awaiting.line.saturating_add(lines) >= line);
-        }
     }
 
     /// A new run of ptxas reports.
@@ -171,17 +136,6 @@ impl<'r> Assembler<'r> {
             }
         }
         self.stream.openings.push(Open::new(name, arch, place));
-    }
-
-    pub(crate) fn properties(&mut self, name: &[u8], place: Place) {
-        self.flush_function();
-        let names = &self.report.names;
-        let called = |open: &Open| open.name.is_some_and(|id| names.get(id) == name);
-        let owner = match self.stream.openings.expecting_properties(called) {
-            Some(open) => owner_of(open),
-            None => Owner::Function(name.to_vec(), place),
-        };
-        self.await_frame(owner, place.line);
     }
 
     /// True when no record is under way: what comes now has nothing to be attached to but itself.
@@ -262,101 +216,6 @@ impl<'r> Assembler<'r> {
     pub(crate) fn expects_properties_of(&mut self, name: &[u8]) -> bool {
         let names = &self.report.names;
         self.stream.openings.expects(|open| open.name.is_some_and(|id| names.get(id) == name))
-    }
-
-    /// Properties whose name was torn after `head`: those of the one open entry whose name begins like this.
-    pub(crate) fn torn_properties(&mut self, head: &[u8], place: Place) {
-        self.flush_function();
-        let names = &self.report.names;
-        let fits = |open: &Open| !head.is_empty() && open.name.is_some_and(|id| names.get(id).starts_with(head));
-        let only = self.stream.openings.is_the_only(fits);
-        let owner = match self.stream.openings.expecting_properties(fits).filter(|_| only) {
-            Some(open) => owner_of(open),
-            None => Owner::Nobody,
-        };
-        self.await_frame(owner, place.line);
-    }
-
-    fn await_frame(&mut self, owner: Owner, line: u32) {
-        let awaiting = &mut self.stream.awaiting_frame;
-        if awaiting.len() == MAX_AWAITING {
-            awaiting.remove(0);
-        }
-        awaiting.push(Awaiting { owner, line, doubtful: false });
-    }
-
-    /// A frame record. One that is cut has no figures that are surely whole.
-    pub(crate) fn frame(&mut self, text: &[u8], place: Place, end: End) -> Completeness {
-        let quote = self.quote(text, place);
-        let frame = self.parsed.frame(quote.text, text);
-        if frame.is_none() {
-            if end == End::MayGoOn && !usage::has_huge_number(text) {
-                return Completeness::Unfinished;
-            }
-            self.unread(usage::why_unread(text, Unread::Cut), text, place);
-        }
-        self.attach_frame(quote, frame);
-        Completeness::Whole
-    }
-
-    fn attach_frame(&mut self, quote: Quote, frame: Option<Frame>) {
-        let awaiting = &mut self.stream.awaiting_frame;
-        if awaiting.is_empty() {
-            return self.orphan_frame(quote, frame);
-        }
-        if awaiting.len() > 1 {
-            awaiting.iter_mut().for_each(|one| one.doubtful = true);
-        }
-        let Awaiting { owner, doubtful, .. } = awaiting.remove(0);
-        match owner {
-            Owner::Entry(name, arch) => {
-                let waiting = |open: &&mut Open| {
-                    open.name == Some(name) && open.arch == arch && open.frame.is_none() && open.properties
-                };
-                if let Some(open) = self.stream.openings.iter_mut().find(waiting) {
-                    open.frame = Some((quote, frame));
-                    open.ambiguous |= doubtful;
-                }
-            }
-            Owner::Function(name, place) => {
-                self.flush_function();
-                let ambiguous = doubtful || (name.len() > WHOLE_WRITE && self.stream.is_interleaved());
-                let name = self.report.names.intern(&name);
-                self.stream.function = Some(Function { name, place, frame: (quote, frame), time: None, ambiguous });
-            }
-            Owner::Nobody => {}
-        }
-    }
-
-    /// A frame without properties before it: of the entry that waits for them, of the kernel without a name before it, or
-    /// of the one that follows.
-    fn orphan_frame(&mut self, quote: Quote, frame: Option<Frame>) {
-        if let Some(open) = self.stream.openings.only_without_properties() {
-            open.properties = true;
-            open.frame = Some((quote, frame));
-            return;
-        }
-        match self.stream.frameless.take() {
-            Some(at) => {
-                let kernel = &mut self.report.kernels[at];
-                kernel.evidence.frame = Some(quote);
-                set_frame(&mut kernel.resources, frame);
-            }
-            None => {
-                self.finish_stray_frame();
-                self.stream.stray_frame = Some((quote, frame));
-            }
-        }
-    }
-
-    /// A frame that nothing else came to: of a kernel or function that is known by nothing else.
-    fn finish_stray_frame(&mut self) {
-        let Some((quote, frame)) = self.stream.stray_frame.take() else { return };
-        let text = self.report.texts.get(quote.text).to_vec();
-        self.unread(Unread::Nameless, &text, quote.place);
-        let mut open = Open::new(None, None, quote.place);
-        open.frame = Some((quote, frame));
-        self.finish(open, None, None);
     }
 
     /// A `Used` record. Where it is cut, what is missing is unknown, not zero.
@@ -464,14 +323,6 @@ impl<'r> Assembler<'r> {
         let at = self.finish(open, Some(&figures), None);
         self.stream.times.expect(Some(at));
         self.stream.frameless = lacks_frame.then_some(at);
-    }
-
-    fn forget_frame_of(&mut self, open: &Open) {
-        if let Some(name) = open.name
-            && !self.stream.awaiting_frame.is_empty()
-        {
-            self.stream.awaiting_frame.retain(|awaiting| awaiting.owner != Owner::Entry(name, open.arch));
-        }
     }
 
     fn finish(&mut self, open: Open, read: Option<&Figures>, time: Option<f64>) -> usize {
@@ -631,6 +482,7 @@ impl<'r> Assembler<'r> {
 
     fn finish_stream(&mut self) {
         self.end_burst();
+        self.lose_frames();
         self.finish_stray_frame();
         let mut complete = Vec::new();
         let left = self.stream.openings.finish(&mut complete);
@@ -662,12 +514,6 @@ fn kernel(open: Open, read: Option<&Figures>, time: Option<f64>) -> Kernel {
         records: 0,
         evidence: Evidence { name: Some(open.place), frame: quote, usage: read.map(|read| read.quote) },
     }
-}
-
-/// Marks that the entry has its properties.
-fn owner_of(open: &mut Open) -> Owner {
-    open.properties = true;
-    open.name.map_or(Owner::Nobody, |name| Owner::Entry(name, open.arch))
 }
 
 fn set_frame(resources: &mut Resources, frame: Option<Frame>) {

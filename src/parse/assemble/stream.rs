@@ -1,6 +1,6 @@
 //! What is under way in one stream of records: the output of one job, where lines say whose they are, else of all.
 
-use super::Awaiting;
+use super::frames::Awaiting;
 use super::open::Openings;
 use crate::model::{Arch, NameId, Place, Quote};
 use crate::parse::usage::{Frame, Usage};

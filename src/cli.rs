@@ -15,7 +15,7 @@ use crate::settle::FailOn;
 /// Reads the output of `nvcc -Xptxas -v` (and of nvlink -v, cuobjdump -res-usage, NVRTC, clang): name the logs, or pipe
 /// the build into warplint.
 #[derive(Parser, Debug)]
-#[command(name = "warplint", version, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(name = "warplint", version, args_conflicts_with_subcommands = true)]
 #[command(after_help = "Exit status: 0 nothing at or over --fail-on; 1 findings; 2 warplint could not do its job.")]
 pub struct Cli {
     /// What to do; without a command, lint.
@@ -29,7 +29,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// One row a kernel and architecture: registers, spills, stack, shared memory, occupancy
+    /// One row per kernel and architecture: registers, spills, stack, shared memory, occupancy
     Kernels(Box<KernelsArgs>),
     /// The occupancy calculator: every limit, the next steps, sweeps over block sizes and registers
     Occupancy(OccupancyArgs),
@@ -104,10 +104,10 @@ pub struct InputArgs {
     /// Target: a product (a100, rtx4090), sm_90, 9.0, or a file of device figures; repeatable [default: each kernel's own]
     #[arg(long, value_name = "NAME")]
     pub gpu: Vec<String>,
-    /// Block size of kernels for which nothing better tells it
+    /// Block size of kernels to which the configuration gives none: 256, or 16,16
     #[arg(long, value_name = "X[,Y[,Z]]")]
     pub block: Option<BlockSize>,
-    /// Dynamic shared memory likewise; K, KB and KiB are 1024 bytes
+    /// Dynamic shared memory of the same kernels; K, KB and KiB are 1024 bytes
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub dynamic_shared: Option<Bytes>,
     /// Only kernels whose mangled, demangled or short name matches
@@ -164,13 +164,13 @@ pub struct LevelArgs {
     /// Do not report a rule or group; of these four the last one wins
     #[arg(long, value_name = "RULE")]
     pub allow: Vec<String>,
-    /// Report it as a note
+    /// Report a rule or group as a note
     #[arg(long, value_name = "RULE")]
     pub note: Vec<String>,
-    /// Report it as a warning
+    /// Report a rule or group as a warning
     #[arg(long, value_name = "RULE")]
     pub warn: Vec<String>,
-    /// Report it as an error
+    /// Report a rule or group as an error
     #[arg(long, value_name = "RULE")]
     pub deny: Vec<String>,
 }
@@ -207,7 +207,7 @@ pub struct LintArgs {
     /// A further report of the same run
     #[arg(long, value_name = "FORMAT=FILE", hide = true)]
     pub report: Vec<String>,
-    /// Groups of findings shown in full, worst first; the others are counted
+    /// Findings shown in full, worst first, those of one cause as one; the others are counted
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Output")]
     pub limit: usize,
     /// Print the configuration in force, defaults and options included, and lint nothing
@@ -300,12 +300,19 @@ pub enum FormatChoice {
     Human,
     Short,
     Json,
+    #[value(hide = true)]
     Sarif,
+    #[value(hide = true)]
     Github,
+    #[value(hide = true)]
     Gitlab,
+    #[value(hide = true)]
     Junit,
+    #[value(hide = true)]
     Markdown,
+    #[value(hide = true)]
     Csv,
+    #[value(hide = true)]
     Html,
 }
 

@@ -34,6 +34,15 @@ pub enum InputError {
         /// The system's reason.
         reason: String,
     },
+    /// A word that is no file, and reads like a command.
+    #[error("`{word}` is neither a file nor a command of warplint")]
+    #[diagnostic(help(
+        "name a build log, or one of the commands kernels, occupancy, gpus, rules and explain; `warplint --help` lists the options"
+    ))]
+    Word {
+        /// The word.
+        word: String,
+    },
     /// A folder; logs are named or piped.
     #[error("`{path}` is a folder{holds}")]
     #[diagnostic(help(
@@ -77,7 +86,10 @@ pub fn input(path: &Path) -> Result<Input, InputError> {
     }
     let shown = path.display().to_string();
     let unreadable = |error: io::Error| InputError::Unreadable { path: shown.clone(), reason: reason(&error) };
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound if is_word(&shown) => InputError::Word { word: shown.clone() },
+        _ => unreadable(error),
+    })?;
     if metadata.is_dir() {
         return Err(InputError::Folder { path: shown, holds: holds(path) });
     }
@@ -103,6 +115,10 @@ pub fn identity(input: &Input) -> Option<PathBuf> {
         Input::Stdin => Some(PathBuf::from("-")),
         Input::Log(path) => std::fs::canonicalize(path).ok().filter(|path| path.is_file()),
     }
+}
+
+fn is_word(path: &str) -> bool {
+    path.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
 }
 
 fn reason(error: &io::Error) -> String {
@@ -158,6 +174,7 @@ mod tests {
         assert_eq!(source_kind(Path::new("a/k.log")), None);
         assert!(is_binary(b"\x7fELF\x02") && is_binary(b"a\0b") && !is_binary(b"ptxas info\xff"));
         assert!(!is_binary(b"\xff\xfep\0t\0"));
+        assert!(matches!(input(Path::new("check")), Err(InputError::Word { .. })));
         assert!(matches!(input(Path::new("no/such/file.log")), Err(InputError::Unreadable { .. })));
         assert_eq!(input(Path::new("-")).expect("stdin"), Input::Stdin);
     }

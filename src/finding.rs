@@ -66,6 +66,8 @@ pub struct Hit {
     pub judged: Option<u32>,
     /// The loudest that this hit may be, whatever the rule's level.
     pub cap: Level,
+    /// The cap does not hold where a person set the level of the rule.
+    pub cap_yields: bool,
     /// How bad it is among the hits of its rule; more is worse.
     pub weight: u32,
     /// Which hits of a rule are one cause.
@@ -140,7 +142,7 @@ impl Hit {
     }
 
     fn on(subject: Subject, weight: u32, cause: Cause) -> Hit {
-        Hit { subject, judged: None, cap: Level::Deny, weight, cause, because: None }
+        Hit { subject, judged: None, cap: Level::Deny, cap_yields: false, weight, cause, because: None }
     }
 
     /// A hit on the GPU with index `at`, on its own.
@@ -159,6 +161,12 @@ impl Hit {
     #[must_use]
     pub fn at_most(self, cap: Level) -> Hit {
         Hit { cap, ..self }
+    }
+
+    /// The same, at most a note, a warning, … unless a person sets the level of the rule.
+    #[must_use]
+    pub fn by_default_at_most(self, cap: Level) -> Hit {
+        Hit { cap, cap_yields: true, ..self }
     }
 
     /// The same, with another idea of what is one cause.

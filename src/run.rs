@@ -26,7 +26,7 @@ use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
 use crate::parse::{Echo, EchoMode, read_log};
 use crate::report::{self, DataFormat, Format, Layout, Style};
-use crate::rules::{Context, Rule};
+use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
 
 /// The streams of a process.
@@ -299,10 +299,30 @@ fn rules(args: &RulesArgs, matches: &ArgMatches, style: Style, streams: &mut Str
 }
 
 fn explain(args: &ExplainArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
-    let rule = Rule::named(&args.rule).ok_or_else(|| UnknownRule::new(&args.rule))?;
+    let rule = Rule::named(&args.rule).ok_or_else(|| no_page(&args.rule))?;
     let config = load(&args.config)?;
     output::write(None, streams.stdout, |out| report::explain(rule, &config.settings, style, out))?;
     Ok(Outcome::Clean)
+}
+
+/// A request for the page of a group, which has none.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("`{name}` is a group of rules, and each rule has a page")]
+struct GroupPage {
+    name: String,
+    #[help]
+    help: String,
+}
+
+fn no_page(name: &str) -> Failure {
+    match Target::named(name) {
+        Ok(Target::Group(group)) => {
+            let members = RULES.iter().filter(|rule| rule.page().group == group);
+            let rules: Vec<&str> = members.map(|rule| rule.id).collect();
+            GroupPage { name: name.to_owned(), help: format!("name one of {}", rules.join(", ")) }.into()
+        }
+        _ => UnknownRule::new(name).into(),
+    }
 }
 
 fn format(choice: FormatChoice) -> miette::Result<Format> {

@@ -31,6 +31,9 @@ pub fn explain(rule: &Rule, settings: &Settings, style: Style, out: &mut dyn Wri
         let fence = line.starts_with("~~~") || line.starts_with("```");
         if fence {
             in_example = !in_example;
+            if let Some(at) = line.find(" --") {
+                writeln!(out, "    {}", style.strong(format!("$ warplint{}", &line[at..])))?;
+            }
             continue;
         }
         if in_example {

@@ -214,7 +214,18 @@ pub fn kernels_human(context: &Context<'_>, sort: Sort, style: Style, out: &mut 
         writeln!(out, "{}", line(cells, &widths, timed))?;
     }
     legend(&marks, style, out)?;
+    for gpu in idle_gpus(context) {
+        writeln!(out, "{}", style.faint(format!("{gpu}: the log has no code that runs on it")))?;
+    }
     left_out(others).map_or(Ok(()), |text| writeln!(out, "{}", style.faint(text)))
+}
+
+/// GPUs that were asked for and that no kernel was judged on.
+fn idle_gpus<'a>(context: &Context<'a>) -> impl Iterator<Item = &'a str> {
+    let numbers = context.numbers;
+    let mut idle = vec![true; numbers.gpus.len()];
+    numbers.judged.iter().for_each(|judged| idle[judged.gpu as usize] = false);
+    numbers.gpus.iter().zip(idle).filter(|(_, idle)| *idle).map(|(gpu, _)| gpu.name.as_ref())
 }
 
 fn is_own(context: &Context<'_>, row: &Row<'_>, judged: &Judged) -> bool {

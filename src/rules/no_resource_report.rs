@@ -45,7 +45,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
             continue;
         }
         let compiled = input.compiles_cuda || shown.warning;
-        hits.push(Hit::input(at, 1).at_most(if compiled { Level::Deny } else { Level::Note }));
+        hits.push(Hit::input(at, 1).by_default_at_most(if compiled { Level::Deny } else { Level::Note }));
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Active {
     pub group: Group,
     /// True where a person set the level to allow: its findings are counted, not shown.
     pub allowed: bool,
+    /// True where a person set the level.
+    pub asked: bool,
     armed: Box<dyn Armed>,
 }
 
@@ -35,7 +37,15 @@ pub fn activate(settings: &Settings) -> Vec<Active> {
         let set = settings.level(rule, page.group).map(|(level, _)| level);
         let armed = rule.arm(settings.options(rule, &page)).expect("bug: options that were checked do not fit a rule");
         let level = set.unwrap_or(page.level);
-        Active { rule, level, basis: page.basis, group: page.group, allowed: set == Some(Level::Allow), armed }
+        Active {
+            rule,
+            level,
+            basis: page.basis,
+            group: page.group,
+            allowed: set == Some(Level::Allow),
+            asked: set.is_some(),
+            armed,
+        }
     };
     RULES.iter().map(arm).collect()
 }
@@ -102,7 +112,8 @@ pub fn settle<'a>(context: Context<'a>, rules: &'a [Active], allows: &'a [Allow]
         let allowing = allowing(active, allows);
         for hit in &hits {
             let allowed_by = allowed_by(&context, hit, &allowing);
-            let level = if allowed_by.is_some() { Level::Allow } else { active.level.min(hit.cap) };
+            let cap = if hit.cap_yields && active.asked { Level::Deny } else { hit.cap };
+            let level = if allowed_by.is_some() { Level::Allow } else { active.level.min(cap) };
             let one = Settled { rule: index, level, hit: *hit, allowed_by, place: place_of(&context, hit) };
             if one.level == Level::Allow { allowed.push(one) } else { settled.push(one) }
         }

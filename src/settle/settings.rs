@@ -137,9 +137,11 @@ impl Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum FailOn {
     /// Errors.
+    #[value(alias = "error")]
     Deny,
     /// Errors and warnings.
     #[default]
+    #[value(alias = "warning")]
     Warn,
     /// Everything.
     Note,

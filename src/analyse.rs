@@ -335,6 +335,7 @@ mod tests {
                 arch: "sm_80".parse().ok(),
                 resources,
                 ambiguous: false,
+                frame_ambiguous: false,
                 unbounded_stack: false,
                 linked: false,
                 registers_before_link: None,

@@ -19,6 +19,8 @@ pub struct Kernel {
     pub resources: Resources,
     /// True where interleaved output leaves open which kernel the figures belong to.
     pub ambiguous: bool,
+    /// Even stack and spills, which follow the kernel's name, may be another's.
+    pub frame_ambiguous: bool,
     /// True where the compiler says that it cannot bound the stack.
     pub unbounded_stack: bool,
     /// Whether the figures of registers and shared memory are the linker's, and so final.

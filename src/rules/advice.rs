@@ -226,6 +226,7 @@ mod tests {
             arch: None,
             resources: Resources { spill_stores: Some(Bytes(spilled)), ..Resources::default() },
             ambiguous: false,
+            frame_ambiguous: false,
             unbounded_stack: false,
             linked: false,
             registers_before_link: None,

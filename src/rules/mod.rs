@@ -160,9 +160,16 @@ impl<'a> Context<'a> {
     /// Kernels and device functions whose figures are surely theirs, with their indices; without those that the CUDA
     /// device runtime brings along, as nobody can change them.
     pub fn certain(&self) -> impl Iterator<Item = (usize, &'a Kernel)> {
+        self.framed().filter(|(_, kernel)| !kernel.ambiguous)
+    }
+
+    /// The same, and those of which only stack and spills are surely theirs: where lines of parallel jobs are mixed up,
+    /// these still follow the kernel's name.
+    pub fn framed(&self) -> impl Iterator<Item = (usize, &'a Kernel)> {
         let names = &self.report.names;
         let is_own = move |kernel: &Kernel| !kernel.name.is_some_and(|name| is_device_runtime(names.get(name)));
-        self.report.kernels.iter().enumerate().filter(move |(_, kernel)| !kernel.ambiguous && is_own(kernel))
+        let kernels = self.report.kernels.iter().enumerate();
+        kernels.filter(move |(_, kernel)| !(kernel.ambiguous && kernel.frame_ambiguous) && is_own(kernel))
     }
 
     /// Those that can be launched.

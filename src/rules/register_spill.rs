@@ -21,7 +21,7 @@ pub(super) struct Options {
 pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit>) {
     let caps = Caps::of(context);
     let standing = Standing::of(context);
-    for (at, kernel) in context.certain().filter(|(_, kernel)| standing.is_optimised(kernel.evidence.first())) {
+    for (at, kernel) in context.framed().filter(|(_, kernel)| standing.is_optimised(kernel.evidence.first())) {
         let Some(bytes) = worst(kernel).filter(|bytes| *bytes > options.max_bytes) else { continue };
         hits.push(Hit::kernel(at, bytes).because_of_message(caps.of_kernel(kernel)));
     }
@@ -31,7 +31,7 @@ pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit
     }
     // `-warn-spills` repeats what the figures say, where there are figures.
     let told: HashSet<NameId> =
-        context.certain().filter(|(_, kernel)| worst(kernel).is_some()).filter_map(|(_, kernel)| kernel.name).collect();
+        context.framed().filter(|(_, kernel)| worst(kernel).is_some()).filter_map(|(_, kernel)| kernel.name).collect();
     for (at, message) in warnings() {
         let MessageKind::Spill { stores, loads } = message.kind else { continue };
         let bytes = stores.max(loads).get();
@@ -44,6 +44,11 @@ pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit
 
 fn worst(kernel: &Kernel) -> Option<u32> {
     kernel.resources.spill_stores.max(kernel.resources.spill_loads).map(Bytes::get)
+}
+
+/// Its registers, unless these may be another kernel's.
+fn registers_of(kernel: &Kernel) -> Option<u32> {
+    kernel.resources.registers.filter(|_| !kernel.ambiguous)
 }
 
 /// The messages that say which limit of registers holds.
@@ -75,7 +80,7 @@ impl Caps {
 
     /// The message whose limit the kernel reaches exactly: only then is the limit what it ran into.
     fn of_kernel(&self, kernel: &Kernel) -> Option<usize> {
-        let registers = kernel.resources.registers?;
+        let registers = registers_of(kernel)?;
         let named = || self.named.get(&(kernel.name?, registers));
         let nameless = || self.nameless.get(&(kernel.evidence.first()?.input, registers));
         named().or_else(nameless).copied()
@@ -113,7 +118,7 @@ fn of_kernel(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> F
     spill(&called, stores, loads, &context.on(kernel))
         .help(help)
         .label(label)
-        .fact("registers", kernel.resources.registers)
+        .fact("registers", registers_of(kernel))
         .fact("max_registers", context.most_registers(kernel.arch))
 }
 
@@ -136,7 +141,7 @@ const LET_IT: &str = "give the kernel more registers (a larger or no -maxrregcou
 
 /// Where more registers could come from, as far as the log tells.
 fn room(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> String {
-    let registers = kernel.resources.registers;
+    let registers = registers_of(kernel);
     let most = context.most_registers(kernel.arch);
     if let (Some(cap), Some(registers)) = (cap, registers) {
         return held(context.raw(cap), cap.kernel.is_some(), registers);
@@ -193,6 +198,22 @@ mod tests {
 
     fn spilled(used: &str) -> String {
         kernel("728 bytes stack frame, 1360 bytes spill stores, 1464 bytes spill loads", used)
+    }
+
+    /// Registers are printed without a name, and spills after one.
+    #[test]
+    fn spills_of_kernels_whose_registers_are_mixed_up_are_reported_without_these() {
+        let part = |what: &str| ["a", "b"].map(|name| what.replace("NAME", name)).concat();
+        let log = [
+            part("ptxas info    : Compiling entry function 'NAME' for 'sm_90'\n"),
+            part("ptxas info    : Function properties for NAME\n    0 bytes stack frame, 760 bytes spill stores, 7 bytes spill loads\n"),
+            "ptxas info    : Used 254 registers\nptxas info    : Used 255 registers\n".to_owned(),
+        ]
+        .concat();
+        let said =
+            |name: &str| format!("warning: `{name}` spills 760 B of stores and 7 B of loads per thread on sm_90");
+        assert_eq!(told(RULE, &log), [said("a"), said("b")]);
+        assert!(helps(RULE, &log).iter().all(|help| !help.contains("25")), "{:?}", helps(RULE, &log));
     }
 
     const HELD: &str =

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Context, text};
 use crate::finding::{Cause, Finding, Hit, Subject};
-use crate::model::{Message, MessageKind, Unread, symbol};
+use crate::model::{Kernel, Message, MessageKind, Unread, symbol};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -126,7 +126,10 @@ fn id(why: Unread) -> &'static str {
 fn of_interleaved(context: &Context<'_>) -> Finding {
     let kernels = context.report.kernels.iter().filter(|kernel| kernel.ambiguous).count();
     let (them, they) = if kernels == 1 { ("1 kernel", "is") } else { (&*format!("{kernels} kernels"), "are") };
-    Finding::new(format!("the figures of {them} {they} mixed up with those of parallel jobs and judged by no rule"))
+    let all = |what: fn(&Kernel) -> bool| context.report.kernels.iter().filter(|kernel| kernel.ambiguous).all(what);
+    let (what, they) =
+        if all(|kernel| !kernel.frame_ambiguous) { ("registers and shared memory", "are") } else { ("figures", they) };
+    Finding::new(format!("the {what} of {them} {they} mixed up with those of parallel jobs and judged by no rule"))
         .help(format!("lines of several compilers alternate, and figures name no kernel; {ONE_JOB}"))
         .fact("reason", "interleaved")
         .fact("kernels", kernels as u64)
@@ -207,7 +210,8 @@ ptxas info    : Used 40 registers, 384 bytes cmem[0]
         assert_eq!(
             super::super::testing::lint(log, &[]),
             [
-                "note[unread-line] the figures of 2 kernels are mixed up with those of parallel jobs and judged by no rule"
+                "warning[register-spill] `a` spills 8 B of stores and 8 B of loads per thread on sm_80",
+                "note[unread-line] the registers and shared memory of 2 kernels are mixed up with those of parallel jobs and judged by no rule"
             ]
         );
     }

@@ -282,6 +282,7 @@ mod tests {
                 arch: None,
                 resources: Resources::default(),
                 ambiguous: false,
+                frame_ambiguous: false,
                 unbounded_stack: false,
                 linked: false,
                 registers_before_link: None,

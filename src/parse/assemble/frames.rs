@@ -98,7 +98,9 @@ impl Assembler<'_> {
                 };
                 if let Some(open) = self.stream.openings.iter_mut().find(waiting) {
                     open.frame = Some((quote, frame));
-                    open.ambiguous |= doubtful;
+                    if doubtful {
+                        open.doubt_frame();
+                    }
                 }
             }
             Owner::Function(name) => {

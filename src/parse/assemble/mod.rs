@@ -285,7 +285,9 @@ impl<'r> Assembler<'r> {
     fn doubt_name(&mut self, mut open: Open) -> Open {
         let prints_properties = open.arch.is_some_and(|arch| arch.at_least(2, 0));
         self.stream.has_properties |= open.properties;
-        open.ambiguous |= prints_properties && !open.properties && self.stream.has_properties;
+        if prints_properties && !open.properties && self.stream.has_properties {
+            open.doubt_frame();
+        }
         open
     }
 
@@ -307,7 +309,9 @@ impl<'r> Assembler<'r> {
         let function = self.stream.function.take()?;
         let mut open = Open::new(Some(function.name), None, function.place);
         open.frame = Some(function.frame);
-        open.ambiguous = function.ambiguous;
+        if function.ambiguous {
+            open.doubt_frame();
+        }
         Some((open, function.time))
     }
 
@@ -375,6 +379,7 @@ impl<'r> Assembler<'r> {
                 arch: None,
                 resources,
                 ambiguous: function.ambiguous,
+                frame_ambiguous: function.ambiguous,
                 unbounded_stack: false,
                 linked: false,
                 registers_before_link: None,
@@ -508,6 +513,7 @@ fn kernel(open: Open, read: Option<&Figures>, time: Option<f64>) -> Kernel {
         arch: open.arch,
         resources,
         ambiguous: open.ambiguous,
+        frame_ambiguous: open.frame_doubt,
         unbounded_stack: false,
         linked: false,
         registers_before_link: None,

@@ -26,6 +26,8 @@ pub(super) struct Open {
     /// An entry of the same name was open when the properties came: they may be its.
     twin: bool,
     pub(super) ambiguous: bool,
+    /// Its frame may be another's too.
+    pub(super) frame_doubt: bool,
     /// Its bit in the sets of [`Waiting::candidates`], while figures wait that may be its own.
     bit: u32,
 }
@@ -65,7 +67,25 @@ pub(super) type Complete = (Open, Figures);
 
 impl Open {
     pub(super) fn new(name: Option<NameId>, arch: Option<Arch>, place: Place) -> Open {
-        Open { name, arch, place, properties: false, frame: None, twin: false, ambiguous: false, bit: 0 }
+        Open {
+            name,
+            arch,
+            place,
+            properties: false,
+            frame: None,
+            twin: false,
+            ambiguous: false,
+            frame_doubt: false,
+            bit: 0,
+        }
+    }
+}
+
+impl Open {
+    /// Its frame may be another's, and so may its figures.
+    pub(super) fn doubt_frame(&mut self) {
+        self.ambiguous = true;
+        self.frame_doubt = true;
     }
 }
 
@@ -229,8 +249,8 @@ impl Openings {
         let own = taken.frame.map(|(quote, _)| quote.text);
         let differs = |open: &&mut Open| open.frame.is_some_and(|(quote, _)| Some(quote.text) != own);
         for other in self.open.iter_mut().filter(twins).filter(differs) {
-            other.ambiguous = true;
-            taken.ambiguous = true;
+            other.doubt_frame();
+            taken.doubt_frame();
         }
         if self.open.iter_mut().filter(twins).count() == 1 {
             self.open.iter_mut().filter(twins).for_each(|open| open.twin = false);

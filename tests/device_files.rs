@@ -181,6 +181,14 @@ fn a_value_that_cannot_be_read_is_pointed_at() {
 }
 
 #[test]
+fn a_name_cannot_steer_a_terminal() {
+    let text = format!("{}\ndevice name  second\u{7}\n", EXAMPLE.replace("Example", "A\u{1b}[31m\u{202e}B"));
+    let gpu = read(text.as_bytes()).unwrap();
+    assert_eq!(gpu.name, "A\\u{1b}[31m\\u{202e}B");
+    assert!(gpu.notes.iter().any(|note| note.ends_with("not used: second\\u{7}")), "{:?}", gpu.notes);
+}
+
+#[test]
 fn an_empty_file_and_a_huge_one_are_refused() {
     assert_eq!(read(b"").unwrap_err().to_string(), "no device figures were found");
     assert!(matches!(read(&vec![b'a'; (1 << 20) + 1]), Err(GpuError::TooLarge { .. })));

@@ -8,7 +8,7 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode, SourceS
 use crate::model::symbol::{cut_middle, printable};
 
 /// Longest text of a failure, in characters.
-const TEXT: usize = 600;
+const TEXT: usize = 400;
 /// Longest line that is quoted, in bytes.
 const LINE: usize = 400;
 

@@ -264,6 +264,44 @@ fn a_link_is_no_way_out_for_a_device_file() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("`link.txt` is out of reach"));
 }
 
+/// What is said on standard error about this configuration.
+#[cfg(unix)]
+fn complaint(test: &str, config: &str) -> String {
+    let root = repository(test);
+    fs::write(root.join("warplint.toml"), config).unwrap();
+    assert!(Command::new("mkfifo").arg(root.join("pipe.txt")).status().unwrap().success());
+    String::from_utf8(warplint(&root, &["build.log"]).stderr).unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_lies_in_the_folder_is_not_waited_for() {
+    let text = complaint("pipe-of-figures", "gpu = \"pipe.txt\"\n");
+    assert!(text.contains("the device file `pipe.txt` is no regular file"), "{text}");
+    let root = repository("pipe");
+    assert!(Command::new("mkfifo").arg(root.join("warplint.toml")).status().unwrap().success());
+    let output = warplint(&root, &["build.log"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && text.contains("it is no regular file"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_number_that_is_too_large_is_told_the_largest() {
+    let text = complaint("most-option", "[rules.register-spill]\nmax-bytes = 9223372036854775807\n");
+    assert!(text.contains("`max-bytes` must be a whole number from 0 to 4294967295"), "{text}");
+    for (test, line, most) in [
+        ("most-block", "block = 99999999999999999999", "has 1024 threads at most"),
+        ("most-y", "block = [1, 4294967296]", "has 1024 threads at most"),
+        ("most-shared", "dynamic-shared = 4294967296", "4294967295 bytes"),
+    ] {
+        let text = complaint(test, &format!("[[kernel]]\nname = \"k\"\n{line}\n"));
+        assert!(text.contains(most), "{text}");
+    }
+    let text = complaint("long", &format!("{} = 1\n", "a".repeat(200_000)));
+    assert!(text.contains("warplint.toml:1:1: unknown key") && text.len() < 1000, "{}", text.len());
+}
+
 #[test]
 fn every_configuration_in_the_readme_is_one() {
     let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();

@@ -181,6 +181,42 @@ fn a_value_that_cannot_be_read_is_pointed_at() {
 }
 
 #[test]
+fn a_value_that_is_no_number_of_ours_is_never_passed_over() {
+    for (line, pointed) in [
+        ("warpSize -1", "-1"),
+        ("reservedSharedMemPerBlock nan", "nan"),
+        ("L2 cache -inf", "-inf"),
+        ("SMs 1e5", "1e5"),
+        ("max threads per SM: 1e+3", "1e+3"),
+        ("registers per SM 0x10000", "0x10000"),
+        ("registers per block many", "many"),
+        ("max blocks per SM 1.2.3", "1.2.3"),
+    ] {
+        assert_eq!(problem(&format!("cc 8.0\n{line}\n")).1, format!("expected a number [{pointed}]"), "{line}");
+    }
+    assert_eq!(problem("cc 8e5\n").1, "expected two numbers, as in 8.0 [8e5]");
+    assert_eq!(problem("cc: -8.0\n").1, "expected two numbers, as in 8.0 [-8.0]");
+    assert!(read(b"cc 8.0\nmemory limits\nclock domains 3\nSMs\nwarp size of the device\n").is_ok());
+}
+
+#[test]
+fn a_figure_that_contradicts_an_earlier_one_is_pointed_at() {
+    let (message, label, _) = problem("cc 8.0\nSMs 108\nSMs 109\n");
+    assert_eq!(message, "a device figure is told twice, and differently");
+    assert_eq!(label, "before it was 108 [109]");
+    assert_eq!(problem("cc 8.0\nmajor 9\n").1, "before it was 8 [9]");
+    assert!(read(b"cc 8.0\nSMs 108\nSMs: 108\nmemory 80 GB\ntotalGlobalMem 84987740160\n").is_ok());
+}
+
+#[test]
+fn a_name_cannot_steer_a_terminal() {
+    let text = format!("{}\ndevice name  second\u{7}\n", EXAMPLE.replace("Example", "A\u{1b}[31m\u{202e}B"));
+    let gpu = read(text.as_bytes()).unwrap();
+    assert_eq!(gpu.name, "A\\u{1b}[31m\\u{202e}B");
+    assert!(gpu.notes.iter().any(|note| note.ends_with("not used: second\\u{7}")), "{:?}", gpu.notes);
+}
+
+#[test]
 fn an_empty_file_and_a_huge_one_are_refused() {
     assert_eq!(read(b"").unwrap_err().to_string(), "no device figures were found");
     assert!(matches!(read(&vec![b'a'; (1 << 20) + 1]), Err(GpuError::TooLarge { .. })));

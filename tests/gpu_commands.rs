@@ -120,7 +120,27 @@ fn clusters_are_bounded_by_the_device() {
     assert!(
         text(&format!("--gpu a100 --cluster 2 {one_block}")).contains("clusters start with compute capability 9.0")
     );
-    assert!(text(&format!("--gpu rtx5090 --cluster 16 {one_block}")).contains("cannot be launched, 8 blocks"));
+    let refused = text(&format!("--gpu rtx5090 --cluster 16 {one_block}"));
+    assert!(refused.contains("cannot be launched: clusters of 16 blocks, and 8 is the most"), "{refused}");
+    assert!(refused.contains("the largest cluster has 8 blocks") && !refused.contains('%'), "{refused}");
+    let entry = &calculate_json(&format!("--gpu a100 --cluster 2 {one_block}"))["occupancy"][0];
+    assert_eq!((&entry["blocks_per_sm"], &entry["occupancy"]), (&json!(0), &json!(0.0)));
+    assert_eq!(entry["refusals"], json!(["clusters start with compute capability 9.0"]));
+    assert!(text(&format!("--gpu a100 --cluster 1 {one_block}")).contains("50 % occupancy"));
+}
+
+#[test]
+fn what_no_gpu_launches_is_refused_as_an_option() {
+    let refused = |arguments: &str| {
+        let text = format!("--gpu sm_90 {arguments}");
+        parse::<occupancy::OccupancyArgs>(&text).expect_err("a bad option").to_string()
+    };
+    assert!(refused("--block 256 --registers 256").contains("256 is not in 1..=255"));
+    assert!(refused("--block 256 --registers 0").contains("0 is not in 1..=255"));
+    assert!(refused("--block 256 --registers 32 --barriers 17").contains("17 is not in 0..=16"));
+    assert!(refused("--block 256 --registers 32 --cluster 17").contains("17 is not in 1..=16"));
+    assert!(refused("--block 256 --registers 32 --dynamic-shared 18446744073709551615").contains("4294967295 bytes"));
+    assert!(refused("--registers 32 --block 4294967296").contains("1024 threads at most"));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub struct OccupancyArgs {
     #[arg(long, value_name = "X[,Y[,Z]]")]
     pub block: BlockSize,
     /// Registers a thread, as the compiler prints them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=65_536))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub registers: u32,
     /// Static shared memory a block, as the compiler prints it; K, KB and KiB are 1024 bytes
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "0", hide_default_value = true)]
@@ -30,10 +30,10 @@ pub struct OccupancyArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "0", hide_default_value = true)]
     pub dynamic_shared: Bytes,
     /// Barriers a block, as the compiler prints them
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
     pub barriers: Option<u32>,
     /// Blocks a cluster
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub cluster: Option<u32>,
     /// Share of the L1 cache wanted as shared memory, percent; default: all that can be
     #[arg(long, value_name = "PCT", value_parser = clap::value_parser!(u8).range(0..=100))]

@@ -5,11 +5,11 @@ use std::ops::Range;
 use globset::Glob;
 use hashbrown::HashMap;
 use toml::Spanned;
-use toml::de::DeValue;
+use toml::de::{DeInteger, DeValue};
 
 use super::rule;
 use super::walk::{Keys, Value, Walk, in_order, integer};
-use crate::model::{BlockSize, Bytes, parse_size};
+use crate::model::{BlockSize, BlockSizeError, Bytes, SizeError, parse_size};
 use crate::pattern;
 use crate::settle::{Allow, Target};
 
@@ -98,7 +98,7 @@ fn name(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<(Spanned<String>, Glob
 fn block_size(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<BlockSize> {
     const WANTED: &str = "a number of threads, a list of one to three, or a string such as \"16x16\"";
     let size = match value.get_ref() {
-        DeValue::Integer(number) => BlockSize::new(dimension(integer(number)), 1, 1),
+        DeValue::Integer(number) => dimension(number).and_then(|threads| BlockSize::new(threads, 1, 1)),
         DeValue::String(text) => text.parse(),
         DeValue::Array(items) if (1..=3).contains(&items.len()) => {
             let mut sizes = [1; 3];
@@ -107,7 +107,7 @@ fn block_size(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<BlockSize> {
                     walk.wrong_kind("each dimension of `block`", "a whole number", item);
                     return None;
                 };
-                *size = dimension(integer(number));
+                *size = checked(walk, dimension(number), item.span())?;
             }
             BlockSize::new(sizes[0], sizes[1], sizes[2])
         }
@@ -119,16 +119,20 @@ fn block_size(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<BlockSize> {
     checked(walk, size, value.span())
 }
 
-/// A dimension of a block as written; what no size can be is none.
-fn dimension(number: Option<i64>) -> u32 {
-    // Less than nothing is refused in the words for nothing, and what is far too much in those for too much.
-    number.map_or(u32::MAX, |number| u32::try_from(number.max(0)).unwrap_or(u32::MAX))
+/// A dimension of a block as written.
+fn dimension(number: &DeInteger<'_>) -> Result<u32, BlockSizeError> {
+    // Less than nothing is refused in the words for nothing.
+    let size = integer(number).and_then(|number| u32::try_from(number.max(0)).ok());
+    size.ok_or_else(|| BlockSizeError::TooLarge(number.to_string()))
 }
 
 fn size(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<Bytes> {
     let size = match value.get_ref() {
         DeValue::Integer(number) if integer(number).is_some_and(|number| number < 0) => parse_size(number.as_str()),
-        DeValue::Integer(number) => parse_size(&integer(number).unwrap_or(i64::MAX).to_string()),
+        DeValue::Integer(number) => match integer(number) {
+            Some(bytes) => parse_size(&bytes.to_string()),
+            None => Err(SizeError::TooLarge(number.to_string())),
+        },
         DeValue::String(text) => parse_size(text),
         _ => {
             walk.wrong_kind("`dynamic-shared`", "a number of bytes, or a string such as \"48KiB\"", value);

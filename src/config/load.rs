@@ -43,8 +43,9 @@ pub fn load(choice: Choice<'_>) -> Result<Config, ConfigError> {
         },
     };
     let name = symbol::printable(&path.display().to_string()).into_owned();
-    let content =
-        content(&path).map_err(|error| ConfigError::Unreadable { name: name.clone(), reason: reason(&error) })?;
+    let is_walked = matches!(choice, Choice::Nearest);
+    let content = content(&path, is_walked)
+        .map_err(|error| ConfigError::Unreadable { name: name.clone(), reason: reason(&error) })?;
     read(&name, path.parent().unwrap_or(Path::new("")), &content)
 }
 
@@ -67,9 +68,13 @@ fn nearest() -> Option<PathBuf> {
 }
 
 /// The start of the file, one byte more than it may have at most.
-fn content(path: &Path) -> io::Result<Vec<u8>> {
+fn content(path: &Path, is_walked: bool) -> io::Result<Vec<u8>> {
     if path.is_dir() {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    // Who names a pipe writes to it; one that lies in a folder would be waited for without an end.
+    if is_walked && !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
     }
     let mut content = Vec::new();
     File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut content)?;
@@ -146,6 +151,10 @@ fn gpu(asked: &Spanned<String>, folder: &Path, before: &[(String, Gpu)]) -> Resu
         let help = "a configuration reads nothing outside; `--gpu` takes a file from anywhere".to_owned();
         let label = "not in the configuration's folder or below";
         return Err(fault(format!("the device file `{text}` is out of reach"), label, Some(help)));
+    }
+    if Gpu::device_file(text, folder).is_some_and(|path| path.exists() && !path.is_file()) {
+        let help = "a configuration reads regular files; `--gpu` takes others too".to_owned();
+        return Err(fault(format!("the device file `{text}` is no regular file"), "", Some(help)));
     }
     let gpu = Gpu::resolve_in(text, folder)
         .map_err(|error| fault(error.to_string(), "", error.help().map(|help| help.to_string())))?;

@@ -148,10 +148,18 @@ fn option(walk: &mut Walk<'_>, rule: &Rule, page: &Page, name: &str, value: &Val
         rule.arm(options).is_ok()
     });
     if fits.is_none() {
-        let message = format!("{what} must be {}", wanted(&setting.default));
+        let message = format!("{what} must be {}", range(&setting.default));
         walk.fault(value.span(), message, "out of range", symbol::printable(&setting.about).into_owned());
     }
     fits
+}
+
+/// What an option of the right kind can be.
+fn range(default: &toml::Value) -> String {
+    match default {
+        toml::Value::Integer(_) => format!("a whole number from 0 to {}", u32::MAX),
+        other => wanted(other).to_owned(),
+    }
 }
 
 fn wanted(default: &toml::Value) -> &'static str {
@@ -161,5 +169,26 @@ fn wanted(default: &toml::Value) -> &'static str {
         toml::Value::Boolean(_) => "true or false",
         toml::Value::String(_) => "a string",
         toml::Value::Datetime(_) | toml::Value::Array(_) | toml::Value::Table(_) => "of the kind that its page shows",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::RULES;
+
+    #[test]
+    fn whole_numbers_of_all_options_end_where_the_message_says() {
+        for rule in RULES {
+            let page = rule.page();
+            for (name, _) in page.options.iter().filter(|(_, setting)| setting.default.is_integer()) {
+                let arms = |number: i64| {
+                    let mut options = page.defaults();
+                    options.insert(name.clone(), toml::Value::Integer(number));
+                    rule.arm(options).is_ok()
+                };
+                let most = i64::from(u32::MAX);
+                assert!(arms(0) && arms(most) && !arms(most + 1) && !arms(-1), "{} {name}", rule.id);
+            }
+        }
     }
 }

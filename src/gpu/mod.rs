@@ -19,7 +19,7 @@ pub use occupancy::{
     occupancy,
 };
 pub use product::{Device, Product, product_sources, products};
-pub use refusal::{Refusal, refusals};
+pub use refusal::{Refusal, cluster_refusal, refusals};
 pub use shared::available_dynamic_shared;
 pub use sweep::{
     Change, Next, Point, Step, Suggestion, block_sweep, largest_block, next, register_sweep, suggest_block_size,

@@ -60,6 +60,13 @@ pub enum Refusal {
         /// The kernel's own maximum.
         most: Bytes,
     },
+    /// The cluster has more blocks than any may have.
+    Cluster {
+        /// Blocks of the cluster.
+        blocks: u32,
+        /// Blocks a cluster at most; 1 where there are no clusters.
+        most: u32,
+    },
     /// More barriers or virtual resources than the SM has.
     Count {
         /// Which of the two.
@@ -98,6 +105,13 @@ pub fn refusals(target: &Target, launch: &Launch) -> Vec<Refusal> {
         reasons.push(Refusal::Count { of: Limiter::VirtualResources, used: launch.virtual_resources, available });
     }
     reasons
+}
+
+/// Why clusters of so many blocks are refused, if they are.
+#[must_use]
+pub fn cluster_refusal(target: &Target, blocks: u32) -> Option<Refusal> {
+    let most = target.max_cluster_non_portable.max(1);
+    (blocks > most).then_some(Refusal::Cluster { blocks, most })
 }
 
 fn by_registers(target: &Target, launch: &Launch) -> Refusal {
@@ -156,6 +170,8 @@ impl fmt::Display for Refusal {
             Refusal::DynamicMaximum { asked, most } => {
                 write!(f, "{} B of dynamic shared memory, and the kernel's own maximum is {} B", asked.0, most.0)
             }
+            Refusal::Cluster { most: 1, .. } => write!(f, "clusters start with compute capability 9.0"),
+            Refusal::Cluster { blocks, most } => write!(f, "clusters of {blocks} blocks, and {most} is the most"),
             Refusal::Count { of, used, available } => {
                 write!(f, "{used} {} a block, and an SM has {available}", of.words())
             }

@@ -71,6 +71,9 @@ impl fmt::Display for BlockSize {
 /// The text is no block size.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BlockSizeError {
+    /// A dimension is a number that no size can be.
+    #[error("`{0}` is more than any GPU launches: a block has {MAX_THREADS} threads at most")]
+    TooLarge(String),
     /// Not one to three numbers.
     #[error("`{0}` is no block size; write it as 256, 16,16 or 8,8,4")]
     Malformed(String),
@@ -98,16 +101,26 @@ impl FromStr for BlockSize {
         let malformed = || BlockSizeError::Malformed(text.to_owned());
         let mut sizes = [1; 3];
         for (index, part) in text.split([',', 'x', 'X', '×']).enumerate() {
-            *sizes.get_mut(index).ok_or_else(malformed)? = digits(part.trim()).ok_or_else(malformed)?;
+            let size = sizes.get_mut(index).ok_or_else(malformed)?;
+            *size = match digits(part.trim()).ok_or_else(malformed)? {
+                Digits::Fit(number) => number,
+                Digits::TooMany => return Err(BlockSizeError::TooLarge(text.to_owned())),
+            };
         }
         BlockSize::new(sizes[0], sizes[1], sizes[2])
     }
 }
 
-/// A number without a sign; what is too large for a size of anything here becomes the largest.
-fn digits(text: &str) -> Option<u32> {
+/// A number without a sign.
+enum Digits {
+    Fit(u32),
+    /// It is too large for a size of anything here.
+    TooMany,
+}
+
+fn digits(text: &str) -> Option<Digits> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().unwrap_or(u32::MAX))
+    is_number.then(|| text.parse().map_or(Digits::TooMany, Digits::Fit))
 }
 
 /// The text is no size of memory.
@@ -117,7 +130,7 @@ pub enum SizeError {
     #[error("`{0}` is no size; write it in bytes, or as 48K, 48KB or 48KiB (1024 bytes each)")]
     Malformed(String),
     /// No block takes that much.
-    #[error("`{0}` is more than any block can take")]
+    #[error("`{0}` is more than any block can take: {most} bytes, which is 4 GiB less one, is the most", most = u32::MAX)]
     TooLarge(String),
 }
 
@@ -137,8 +150,11 @@ pub fn parse_size(text: &str) -> Result<Bytes, SizeError> {
         "m" | "mb" | "mib" => 1024 * 1024,
         _ => return Err(malformed()),
     };
-    let number = digits(number).ok_or_else(malformed)?;
-    number.checked_mul(factor).map(Bytes).ok_or_else(|| SizeError::TooLarge(text.to_owned()))
+    let number = match digits(number).ok_or_else(malformed)? {
+        Digits::Fit(number) => number.checked_mul(factor),
+        Digits::TooMany => None,
+    };
+    number.map(Bytes).ok_or_else(|| SizeError::TooLarge(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -160,6 +176,10 @@ mod tests {
         let error = |text: &str| text.parse::<BlockSize>().expect_err("a bad block").to_string();
         assert_eq!(error("0"), "a block of 0 has no threads; every dimension is at least 1");
         assert_eq!(error("33,32"), "a block of 33×32 has 1056 threads, and no GPU launches more than 1024");
+        for text in ["4294967296", "1,99999999999999999999", "4294967296x0"] {
+            let most = "is more than any GPU launches: a block has 1024 threads at most";
+            assert_eq!(error(text), format!("`{text}` {most}"));
+        }
         assert_eq!(error("1,1,65"), "a block has 64 threads in z at most, not 65");
         for text in ["", ",", "a", "-1", "1,2,3,4", "16*16", "1.5", "99999999999999999999,99999999999999999999,9"] {
             assert!(text.parse::<BlockSize>().is_err(), "{text}");
@@ -180,6 +200,10 @@ mod tests {
         for text in ["", "K", "-1", "1.5K", "48 KBps", "4G", "0x10"] {
             assert!(matches!(parse_size(text), Err(SizeError::Malformed(_))), "{text}");
         }
-        assert!(matches!(parse_size("5000M"), Err(SizeError::TooLarge(_))));
+        for text in ["5000M", "4294967296", "18446744073709551615", "99999999999999999999 K"] {
+            let error = parse_size(text).expect_err("too large").to_string();
+            assert!(error.contains("4294967295 bytes"), "{error}");
+        }
+        assert_eq!(parse_size("4294967295"), Ok(Bytes(u32::MAX)));
     }
 }

@@ -338,13 +338,12 @@ pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{start}…{end}"))
 }
 
-/// `text` with control characters, and characters that change the direction of text, shown as escapes: a name from a log
-/// must not be able to steer a terminal.
+/// `text` with control characters, and characters that nobody sees or that change the direction of text, shown as escapes:
+/// a name from a log must not be able to steer a terminal.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let harmful = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    let unseen = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}');
+    let harmful = |c: char| c.is_control() || unseen(c) || matches!(c, '\u{2066}'..='\u{2069}');
     if !text.contains(harmful) {
         return Cow::Borrowed(text);
     }
@@ -498,6 +497,9 @@ mod tests {
     #[test]
     fn nothing_in_a_name_reaches_the_terminal_as_a_command() {
         assert_eq!(printable("k\x1b[2J\u{202e}x"), "k\\u{1b}[2J\\u{202e}x");
+        for c in ['\u{feff}', '\u{200b}', '\u{200d}', '\u{2028}', '\u{2029}', '\u{2066}', '\u{9b}'] {
+            assert!(printable(&c.to_string()).is_ascii(), "{c:?}");
+        }
         assert_eq!(short(b"k\x1b[31m\xff"), "k\\u{1b}[31m\u{fffd}");
         assert_eq!(cut_middle("abcdefghij", 6), "abcd…j");
     }

@@ -4,6 +4,7 @@ mod also;
 mod excerpt;
 mod explain;
 pub mod gpus;
+mod harmless;
 mod human;
 mod json;
 mod kernels;
@@ -49,8 +50,9 @@ pub struct Layout {
 /// What went wrong, for a person.
 #[must_use]
 pub fn failure(failure: &dyn miette::Diagnostic, style: Style) -> String {
+    let failure = harmless::Harmless::of(failure);
     let mut text = String::new();
-    match human::handler(style).render_report(&mut text, failure) {
+    match human::handler(style).render_report(&mut text, &failure) {
         Ok(()) => format!("{}\n", text.trim_end()),
         Err(_) => format!("warplint: {failure}\n"),
     }

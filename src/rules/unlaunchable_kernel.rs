@@ -105,7 +105,9 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal, told: &str) -> Optio
             };
             Some(format!("{over} of the {} per block must go{told}", shared_bytes(judged)))
         }
-        Refusal::Threads { .. } | Refusal::DynamicMaximum { .. } | Refusal::Count { .. } => None,
+        Refusal::Threads { .. } | Refusal::DynamicMaximum { .. } | Refusal::Cluster { .. } | Refusal::Count { .. } => {
+            None
+        }
     }
 }
 

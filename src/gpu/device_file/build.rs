@@ -10,11 +10,18 @@ use crate::gpu::names::{Gpu, product_called};
 use crate::gpu::product::{Device, Product};
 use crate::gpu::target::{FigureValue, Target};
 use crate::model::Arch;
+use crate::model::symbol::{cut_middle, printable};
 
 /// What is assumed of a device that tells neither its compute capability nor a known name: the granularities of 8.0,
 /// which every data-centre device since has kept (registers in units of 256 a warp, four sub-partitions, shared memory
 /// in units of 128 bytes, 1 KiB of it reserved a block).
 const ASSUMED: Arch = Arch::new(8, 0);
+
+/// Longest name that is shown, in characters.
+const LONGEST_NAME: usize = 200;
+
+/// Further devices of a file that are named at most.
+const OTHERS: usize = 8;
 
 /// Names of the two sources that a device file adds to those of its table.
 const FILE_SOURCE: &str = "device-file";
@@ -46,7 +53,7 @@ pub(super) fn gpu(file: &str, text: &str, facts: Facts) -> Result<Gpu, Problem> 
     let product = facts.name.as_deref().and_then(product_called);
     let base = base(&facts, product, text)?;
     let mut gpu = Gpu {
-        name: facts.name.clone().unwrap_or_else(|| stem(file)),
+        name: shown(&facts.name.clone().unwrap_or_else(|| stem(file))),
         arch: base.arch,
         target: Cow::Borrowed(base.target),
         product: product.filter(|product| Some(product.arch) == base.arch),
@@ -60,9 +67,24 @@ pub(super) fn gpu(file: &str, text: &str, facts: Facts) -> Result<Gpu, Problem> 
     }
     fill_in(&mut gpu);
     if !facts.others.is_empty() {
-        gpu.notes.push(format!("{file} holds more devices, which are not used: {}", facts.others.join(", ")));
+        gpu.notes.push(more_devices(file, &facts.others));
     }
     Ok(gpu)
+}
+
+/// A name as reports show it, safe to print.
+fn shown(name: &str) -> String {
+    printable(&cut_middle(name, LONGEST_NAME)).into_owned()
+}
+
+fn more_devices(file: &str, others: &[String]) -> String {
+    let more = others.len().saturating_sub(OTHERS);
+    let mut names: Vec<String> = others.iter().take(OTHERS).map(|name| shown(name)).collect();
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    let count = others.len() + 1;
+    format!("{} holds {count} devices, of which the first is used; not used: {}", shown(file), names.join(", "))
 }
 
 fn stem(file: &str) -> String {
@@ -193,7 +215,7 @@ fn lay_over(gpu: &mut Gpu, file: &str, facts: &Facts) -> Result<Vec<&'static str
         }
     }
     if is_changed {
-        target.sources.push((FILE_SOURCE.to_owned(), file.to_owned()));
+        target.sources.push((FILE_SOURCE.to_owned(), shown(file)));
         follow_up(&mut target, &given);
         gpu.target = Cow::Owned(target);
     }

@@ -135,6 +135,16 @@ impl Key {
         }
     }
 
+    /// Figures that are told in several ways, each rounded, and that limit nothing.
+    fn is_rounded(self) -> bool {
+        matches!(self, Key::Memory | Key::Clock | Key::MemoryClock)
+    }
+
+    /// Whether a word after the key, without a sign between them, may make another thing of it: `memory clock`.
+    pub(super) fn begins_phrases(self) -> bool {
+        self.is_rounded() || matches!(self, Key::Capability | Key::Sms | Key::L2)
+    }
+
     /// Zero means something only for these.
     fn may_be_zero(self) -> bool {
         matches!(self, Key::Minor | Key::SharedReserved | Key::L2 | Key::Clock | Key::MemoryClock | Key::BusWidth)
@@ -175,11 +185,15 @@ impl Facts {
         self.values.iter().any(Option::is_some)
     }
 
-    /// Keeps the first value of a key.
-    pub(super) fn set(&mut self, key: Key, value: Value) {
-        let slot = &mut self.values[key as usize];
-        if slot.is_none() {
-            *slot = Some(value);
+    /// Keeps the first value of a key; one that says otherwise is a fault.
+    fn set(&mut self, key: Key, value: Value) -> Result<(), Problem> {
+        match &mut self.values[key as usize] {
+            Some(first) if first.number != value.number && !key.is_rounded() => Err(contradiction(first, value.span)),
+            Some(_) => Ok(()),
+            slot => {
+                *slot = Some(value);
+                Ok(())
+            }
         }
     }
 
@@ -190,7 +204,10 @@ impl Facts {
         if key == Key::Capability {
             return self.read_capability(text, span);
         }
-        let (_, (number, own)) = quantity(text).map_err(|_| not_a_number(span.clone()))?;
+        let (rest, (number, own)) = quantity(text).map_err(|_| not_a_number(span.clone()))?;
+        if goes_on(rest) {
+            return Err(not_a_number(span));
+        }
         let unit = if own.is_empty() { unit } else { own };
         let number = scaled(key.kind(), number, unit).ok_or_else(|| unknown_unit(unit, span.clone()))?;
         if number == 0.0 && !key.may_be_zero() {
@@ -201,20 +218,37 @@ impl Facts {
                 span,
             });
         }
-        self.set(key, Value { number, span });
-        Ok(())
+        self.set(key, Value { number, span })
     }
 
     fn read_capability(&mut self, text: &str, span: Range<usize>) -> Result<(), Problem> {
         let numbers: Vec<&str> =
             text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty()).take(2).collect();
         let [major, minor] = numbers.as_slice() else { return Err(not_a_capability(span)) };
+        // `8e5` and `-8.0` hold two numbers, and are no capability.
+        let end = (minor.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        if text[..end].contains(|c: char| c.is_ascii_alphabetic() || c == '-') {
+            return Err(not_a_capability(span));
+        }
         let (Ok(major), Ok(minor)) = (major.parse::<u8>(), minor.parse::<u8>()) else {
             return Err(not_a_capability(span));
         };
-        self.set(Key::Major, Value { number: f64::from(major), span: span.clone() });
-        self.set(Key::Minor, Value { number: f64::from(minor), span });
-        Ok(())
+        self.set(Key::Major, Value { number: f64::from(major), span: span.clone() })?;
+        self.set(Key::Minor, Value { number: f64::from(minor), span })
+    }
+}
+
+/// Whether what follows a number and its unit belongs to the number still, as in `1e5`, `1e+5`, `0x10` and `1.2.3`.
+fn goes_on(rest: &str) -> bool {
+    rest.strip_prefix(['+', '-', '.']).unwrap_or(rest).starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn contradiction(first: &Value, span: Range<usize>) -> Problem {
+    Problem {
+        message: "a device figure is told twice, and differently".to_owned(),
+        label: format!("before it was {}", first.number),
+        help: "keep the line that is right; figures of a second device follow a line with its name".to_owned(),
+        span,
     }
 }
 

@@ -49,7 +49,7 @@ impl Reader {
             return Ok(());
         }
         // A blank and then words: the line is about something else that begins with the same words.
-        if !is_separated && !value.starts_with(|c: char| c.is_ascii_digit() || c == '(') {
+        if !is_separated && !is_meant_as_value(key, value) {
             return Ok(());
         }
         self.number(key, value, at + offset(line, value), unit)
@@ -82,6 +82,14 @@ impl Reader {
             self.facts.name = Some(name.to_owned());
         }
     }
+}
+
+/// Whether what follows a key and a blank was written as its value, be it readable or not.
+fn is_meant_as_value(key: Key, value: &str) -> bool {
+    let is_number = value.starts_with(|c: char| c.is_ascii_digit() || "(+-.".contains(c));
+    let is_word = !value.is_empty() && !value.contains(char::is_whitespace);
+    let is_no_number = ["nan", "inf", "infinity"].iter().any(|word| value.eq_ignore_ascii_case(word));
+    is_number || is_no_number || (is_word && !key.begins_phrases())
 }
 
 /// `Device 0: "NVIDIA A100"`.

@@ -11,8 +11,8 @@ pub use json::json;
 use super::plot::Bar;
 use super::style::Style;
 use crate::gpu::{
-    Gpu, Launch, LaunchError, Next, Occupancy, Point, Refusal, Suggestion, block_sweep, largest_block, next, occupancy,
-    refusals, register_sweep, suggest_block_size,
+    Gpu, Launch, LaunchError, Next, Occupancy, Point, Refusal, Suggestion, block_sweep, cluster_refusal, largest_block,
+    next, occupancy, refusals, register_sweep, suggest_block_size,
 };
 use crate::model::BlockSize;
 
@@ -55,16 +55,26 @@ impl Calculation {
     /// When the launch makes no sense there.
     pub fn new(gpu: Gpu, request: &Request) -> Result<Calculation, LaunchError> {
         let (target, launch) = (&*gpu.target, &request.launch);
+        let cluster = request.cluster.and_then(|blocks| cluster_refusal(target, blocks));
+        let mut occupancy = occupancy(target, launch)?;
+        if cluster.is_some() {
+            (occupancy.blocks_per_sm, occupancy.active_warps) = (0, 0);
+        }
         Ok(Calculation {
-            occupancy: occupancy(target, launch)?,
+            occupancy,
             next: next(target, launch)?,
-            refusals: refusals(target, launch),
+            refusals: refusals(target, launch).into_iter().chain(cluster).collect(),
             largest_block: largest_block(target, launch),
             suggestion: suggest_block_size(target, launch, None)?,
             blocks: block_sweep(target, launch)?,
             registers: register_sweep(target, launch)?,
             gpu,
         })
+    }
+
+    /// The size of the cluster is refused: blocks and registers do not change that.
+    fn is_refused_by_cluster(&self) -> bool {
+        self.refusals.iter().any(|refusal| matches!(refusal, Refusal::Cluster { .. }))
     }
 
     fn block_bars(&self) -> Vec<Bar> {

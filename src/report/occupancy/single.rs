@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Calculation, Request, asked, percent, plural, short};
-use crate::gpu::{Limiter, Step, cluster_bound};
+use crate::gpu::{Limiter, Refusal, Step, cluster_bound};
 use crate::report::plot;
 use crate::report::style::Style;
 
@@ -19,6 +19,9 @@ const ASIDE: [&str; 6] = [
 
 pub(super) fn write(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
     head(found, request, style, out)?;
+    if found.is_refused_by_cluster() {
+        return notes(found, style, out);
+    }
     limits(found, request, style, out)?;
     steps(found, style, out)?;
     if request.cluster.is_some() {
@@ -45,6 +48,13 @@ fn head(found: &Calculation, request: &Request, style: Style, out: &mut dyn Writ
 
 /// What would run in place of a launch that does not.
 pub(super) fn instead(found: &Calculation) -> String {
+    for refusal in &found.refusals {
+        match refusal {
+            Refusal::Cluster { most: 1, .. } => return "only a launch without clusters can fit".to_owned(),
+            Refusal::Cluster { most, .. } => return format!("the largest cluster has {most} blocks"),
+            _ => {}
+        }
+    }
     match found.largest_block {
         Some(threads) => format!("the largest block that fits has {threads} threads"),
         None => "no block size fits".to_owned(),
@@ -131,18 +141,9 @@ fn stepped(step: &Step) -> String {
     format!("{} ({:+}): {}, {blocks}", step.value, step.change(), percent(step.occupancy.fraction()))
 }
 
-/// How many clusters the device holds, or why it holds none.
+/// How many clusters the device holds, of a size that it takes.
 pub(super) fn clusters(found: &Calculation, request: &Request) -> String {
     let (target, cluster) = (&*found.gpu.target, request.cluster.unwrap_or(1));
-    if cluster > 1 && !target.has_clusters() {
-        return "clusters start with compute capability 9.0".to_owned();
-    }
-    if cluster > target.max_cluster_non_portable.max(1) {
-        return format!(
-            "clusters of {cluster} cannot be launched, {} blocks are the most",
-            target.max_cluster_non_portable
-        );
-    }
     let needs_optin =
         if cluster > target.max_cluster_portable { "; the host must allow non-portable sizes" } else { "" };
     match found.gpu.device.sm_count {

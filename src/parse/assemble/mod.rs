@@ -513,7 +513,7 @@ fn kernel(open: Open, read: Option<&Figures>, time: Option<f64>) -> Kernel {
         arch: open.arch,
         resources,
         ambiguous: open.ambiguous,
-        frame_ambiguous: open.frame_doubt,
+        frame_ambiguous: open.ambiguous && open.frame_doubt,
         unbounded_stack: false,
         linked: false,
         registers_before_link: None,

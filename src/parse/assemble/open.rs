@@ -26,7 +26,7 @@ pub(super) struct Open {
     /// An entry of the same name was open when the properties came: they may be its.
     twin: bool,
     pub(super) ambiguous: bool,
-    /// Its frame may be another's too.
+    /// If its figures may be another's, so may its frame: it had a twin.
     pub(super) frame_doubt: bool,
     /// Its bit in the sets of [`Waiting::candidates`], while figures wait that may be its own.
     bit: u32,
@@ -117,7 +117,10 @@ impl Openings {
         let name = self.open[at].name;
         let twins = |open: &Open| !open.properties && open.name == name;
         if self.open.len() > 1 && self.open.iter().filter(|open| twins(open)).count() > 1 {
-            self.open.iter_mut().filter(|open| twins(open)).for_each(|open| open.twin = true);
+            self.open.iter_mut().filter(|open| twins(open)).for_each(|open| {
+                open.twin = true;
+                open.frame_doubt = true;
+            });
         }
         Some(&mut self.open[at])
     }

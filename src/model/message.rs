@@ -100,4 +100,6 @@ pub enum Unread {
     NoFigures,
     /// A line of over a mebibyte.
     LongLine,
+    /// A message for which there was no room; its count is of all of them.
+    NotKept,
 }

@@ -52,7 +52,11 @@ fn a_failure_beside_a_clean_kernel_is_told_whoever_says_it() {
             let (status, report) = lint(&log);
             let told = findings(&report, "build-failed");
             assert_eq!((status, told.len()), (Some(1), 1), "{line}");
-            assert_eq!((&told[0]["line"], &told[0]["count"]), (&Value::from(at), &Value::from(1)), "{line}");
+            assert_eq!(
+                (&told[0]["labels"][0]["line"], &told[0]["count"]),
+                (&Value::from(at), &Value::from(1)),
+                "{line}"
+            );
         }
     }
 }
@@ -79,7 +83,7 @@ fn the_last_words_of_a_long_log_have_their_line() {
     let (status, report) = lint(&format!("{CLEAN}{filler}Killed\nbye\n"));
     assert_eq!(status, Some(1));
     let told = findings(&report, "build-failed");
-    assert_eq!(told[0]["line"], 20_005);
+    assert_eq!(told[0]["labels"][0]["line"], 20_005);
 }
 
 #[test]

@@ -102,4 +102,6 @@ pub enum Unread {
     NoFrame,
     /// A line of over a mebibyte.
     LongLine,
+    /// A message for which there was no room; its count is of all of them.
+    NotKept,
 }

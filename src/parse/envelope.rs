@@ -141,6 +141,16 @@ fn ends_a_prefix(text: &[u8]) -> bool {
     text.last().is_none_or(|b| b"*/#|>]Z".contains(b) || (text.starts_with(b"#") && b.is_ascii_digit()))
 }
 
+/// Whether the message of nobody is an error of nvJitLink: padded as only CUDA's tools do it, at the start of its line, and
+/// in words. A program's table may have a row `error   : 1e-7`.
+pub(crate) fn is_bare_error(line: &[u8], envelope: Envelope) -> bool {
+    let said = &line[envelope.text..];
+    envelope.severity >= Severity::Error
+        && envelope.text == envelope.start + PADDED + b": ".len()
+        && said.first().is_some_and(u8::is_ascii_alphabetic)
+        && memchr::memchr(b' ', said.trim_ascii_end()).is_some()
+}
+
 /// The target in a trailing ` (target: sm_80)`, and the text without it.
 pub(crate) fn without_target(text: &[u8]) -> (&[u8], Option<Arch>) {
     const LEAD: &[u8] = b" (target: ";
@@ -196,6 +206,19 @@ mod tests {
             assert_eq!(found(line).filter(|(tool, ..)| *tool != Tool::Unnamed), None, "{line}");
         }
         assert_eq!(found("Some more info : text"), None);
+    }
+
+    #[test]
+    fn an_error_of_nobody_is_padded_and_in_words() {
+        let bare = |line: &str| find(line.as_bytes()).is_some_and(|found| is_bare_error(line.as_bytes(), found));
+        for line in ["error   : Undefined reference to 'x' in 'y'", "fatal   : elfLink linker library load error"] {
+            assert!(bare(line), "{line}");
+        }
+        for line in
+            ["error   : 1e-7", "error   : none", "error : not much", "warning : of what", "max error   : not much"]
+        {
+            assert!(!bare(line), "{line}");
+        }
     }
 
     #[test]

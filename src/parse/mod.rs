@@ -5,6 +5,7 @@ mod block;
 mod clean;
 mod decode;
 mod envelope;
+mod last_words;
 mod listing;
 mod log;
 mod message;

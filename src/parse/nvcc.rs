@@ -5,17 +5,52 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-/// `x.cu(1): error: …`, `a.cpp:3:7: fatal error: …`, `a.cpp(3): error C2065: …`, `error: linker command failed`. The word
-/// stands at the start of its message: `max abs error: 1e-7` of a test run is not one.
-static ERROR: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:^|[):\]Z])[\s*|#]*(?:fatal )?error(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?: *\S")
+/// The first severity of a line, with what it may be coupled with: `x.cu(1): error: …`, `a.cpp:3:7: fatal error: …`,
+/// `a.cpp(3): error C2065: …`, `x.cu(1): catastrophic error: …`, `error: linker command failed`. The word stands at the
+/// start of its message: `max abs error: 1e-7` of a test run is none. A warning may quote the word `error`.
+static SEVERITY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?:^|[):\]Z])[\s*|#]*(?:(warning|remark|note)(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?\s?:|(?:fatal |catastrophic |[Cc]ommand-line |internal (?:compiler )?)?error(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?: *(\S.*))",
+    )
+    .expect("bug: the pattern is fixed")
+});
+
+/// MSBuild writes a blank before the colon, and before that a place or the name of a tool: `x.cu(1): error : …`,
+/// `nvcc.exe : fatal error : …`. `relative error : 3` of a test run has neither.
+static SPACED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:\)\s?|\S ):\s*(?:fatal |catastrophic |internal )?error(?: #?[A-Z]{0,4}\d+(?:-D)?)? : *(\S.*)")
         .expect("bug: the pattern is fixed")
 });
+
+/// A measured error of a program, which no compiler prints: `error: 1e-7`.
+static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[-+<~]?(?:\d*\.?\d+(?:[eE][-+]?\d+)?|nan|inf)(?:[\s%,;)]|$)").expect("bug: the pattern is fixed")
+});
+
+/// What cargo puts before each line of a build script's compiler.
+static CARGO: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^\s*warning: [\w-]+@[\w.+-]+: ").expect("bug: the pattern is fixed"));
 
 /// What build systems say of a step that failed: make, ninja, MSBuild, pip, PyTorch's extension builder, BuildKit, bazel.
 static STOPPED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"\*\*\* \[.*\] Error \d+$|ninja: build stopped: |(?:^|[\]>Z] ?)FAILED: \S|error MSB3721: |ERROR: Failed building wheel|error: subprocess-exited-with-error|RuntimeError: Error compiling objects|ERROR: process ".*" did not complete|ERROR: .* failed: \(Exit \d+\)"#,
+        r#"\*\*\* \[.*\] (?:Error \d+|Killed|Terminated|Aborted|Segmentation fault|Bus error|Illegal instruction)(?: \(core dumped\))?$|ninja: build stopped: |(?:^|[\]>Z] ?)FAILED: \S|error MSB3721: |ERROR: Failed building wheel|error: subprocess-exited-with-error|RuntimeError: Error compiling objects|ERROR: process ".*" did not complete|ERROR: .* failed: \(Exit \d+\)"#,
+    )
+    .expect("bug: the pattern is fixed")
+});
+
+/// CMake's errors have their text on the lines that follow.
+static CMAKE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:^|[\s\]>|])CMake Error(?:: \S| (?:at|in) \S.*:$)").expect("bug: the pattern is fixed")
+});
+
+/// What has no colon: how many errors a front end saw, and what a shell says of a process that a signal ended.
+static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?x)(?:^|\s)(?:\d+\ warnings?\ and\ )?[1-9]\d*\ (?:catastrophic\ |internal\ )?errors?(?:\ and\ \d+\ warnings?)?
+            \ (?:detected\ in\ the\ compilation\ of|generated)\b
+        |^(?:\S+:\ line\ \d+:\ +\d+\ )?(?:Killed|Segmentation\ fault|Bus\ error|Aborted|Illegal\ instruction)
+            (?:\ +\(core\ dumped\))?(?:$|\ \ |\ +\S*nvcc)",
     )
     .expect("bug: the pattern is fixed")
 });
@@ -50,10 +85,29 @@ pub(crate) enum Failure {
 
 /// Whether `line` says that another tool failed.
 pub(crate) fn failure(line: &[u8]) -> Option<Failure> {
-    if STOPPED.is_match(line.trim_ascii_end()) {
+    let line = line.trim_ascii_end();
+    if STOPPED.is_match(line) || WORDS.is_match(line) {
         return Some(Failure::Stopped);
     }
-    ERROR.is_match(line).then_some(Failure::Error)
+    let line = &line[CARGO.find(line).map_or(0, |lead| lead.end())..];
+    (is_error(line) || CMAKE.is_match(line)).then_some(Failure::Error)
+}
+
+/// Whether the first severity of `line` is an error.
+fn is_error(line: &[u8]) -> bool {
+    let Some(first) = SEVERITY.captures(line) else { return is_spaced_error(line) };
+    let said = first.get(2).map_or(&b""[..], |said| said.as_bytes());
+    first.get(1).is_none() && !FIGURE.is_match(said)
+}
+
+fn is_spaced_error(line: &[u8]) -> bool {
+    let said = SPACED.captures(line).and_then(|error| error.get(1));
+    said.is_some_and(|said| !FIGURE.is_match(said.as_bytes()))
+}
+
+/// Whether a line without an error's colon says that another tool failed.
+pub(crate) fn failure_in_words(line: &[u8]) -> Option<Failure> {
+    WORDS.is_match(line.trim_ascii_end()).then_some(Failure::Stopped)
 }
 
 /// Whether `text` shows that CUDA code is compiled.
@@ -108,6 +162,28 @@ mod tests {
             assert_eq!(failure(line.as_bytes()), Some(Failure::Error), "{line}");
         }
         for line in [
+            "x.cu(1): catastrophic error: cannot open source file \"a.h\"",
+            "x.cu(1): internal error: assertion failed at: \"a.c\", line 3",
+            "a.cpp:3:7: internal compiler error: Segmentation fault",
+            "  1>x.cu(1): error : identifier",
+            "  1>x.cu(1): error C2065 : 'q'",
+            "nvcc.exe : fatal error : x",
+            "CMake Error at x.txt:3 (message):",
+            "CMake Error in CMakeLists.txt:",
+            "CMake Error: The source directory does not exist.",
+            "warning: kernels@0.1.0: x.cu(1): error: identifier \"q\" is undefined",
+        ] {
+            assert_eq!(failure(line.as_bytes()), Some(Failure::Error), "{line}");
+        }
+        for line in [
+            "x.cu(3): warning #1105-D: #warning directive: error: use v2",
+            "x.cu(3): warning: error: not really",
+            "x.cu(3): warning : a(3): error : not really",
+            "a.cpp(3): warning C4996: error: not really",
+            "check: error: 1e-7",
+            "row (3): error : 3.5 %",
+            "x: error: nan",
+            "CMake Warning at x.txt:3 (message):",
             "max abs error: 1e-7",
             "nvcc -Werror all-warnings: x",
             "0 error(s)",
@@ -124,6 +200,14 @@ mod tests {
         for line in [
             "ninja: build stopped: subcommand failed.",
             "FAILED: b.o",
+            "1 error detected in the compilation of \"x.cu\".",
+            "2 errors detected in the compilation of \"x.cu\".",
+            "1 catastrophic error detected in the compilation of \"x.cu\".",
+            "2 warnings and 1 error generated when compiling for sm_80.",
+            "Segmentation fault (core dumped)",
+            "Killed",
+            "bash: line 1: 4242 Killed                  nvcc -c x.cu",
+            "make: *** [Makefile:3: x.o] Segmentation fault (core dumped)",
             "[3/4] FAILED: b.o",
             "x.targets(799,9): error MSB3721: The command \"nvcc.exe\" exited with code 1. [x.vcxproj]",
             "ERROR: Failed building wheel for flash-attn",
@@ -132,7 +216,14 @@ mod tests {
         ] {
             assert_eq!(failure(line.as_bytes()), Some(Failure::Stopped), "{line}");
         }
-        for line in ["make[3]: [x.o] Error 1 (ignored)", "3 FAILED: no", "ERROR: 0 failed"] {
+        for line in [
+            "make[3]: [x.o] Error 1 (ignored)",
+            "3 FAILED: no",
+            "ERROR: 0 failed",
+            "0 errors detected in the compilation of \"x.cu\".",
+            "2 warnings generated.",
+            "Killed 3 mosquitos",
+        ] {
             assert_eq!(failure(line.as_bytes()), None, "{line}");
         }
     }

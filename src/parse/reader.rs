@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::assemble::{Assembler, Completeness, End, Places};
+use super::assemble::{Assembler, Completeness, End, Places, Weight};
 use super::block::{self, FunctionBlock, KernelBlock};
 use super::envelope::{self, Envelope, Severity, Tool};
 use super::listing;
@@ -287,22 +287,40 @@ impl<'r> LineReader<'r> {
     }
 
     fn read_failure(&mut self, at: At<'_>, line: &[u8]) -> Understood {
-        let kind = match nvcc::failure(line) {
-            Some(Failure::Error) => MessageKind::BuildError,
-            Some(Failure::Stopped) => MessageKind::BuildStopped,
-            None => return Understood::Nothing,
+        let Some(failure) = nvcc::failure(line) else { return Understood::Nothing };
+        let place = self.position.place(at);
+        self.keep_failure(failure, line, place);
+        Understood::Message
+    }
+
+    /// Keeps a line that starts at `place` and says that another tool failed.
+    pub(super) fn keep_failure(&mut self, failure: Failure, line: &[u8], place: Place) {
+        let kind = match failure {
+            Failure::Error => MessageKind::BuildError,
+            Failure::Stopped => MessageKind::BuildStopped,
         };
         let text = line.trim_ascii();
-        let blanks = line.len() - line.trim_ascii_start().len();
-        if let Some(id) = self.assembler.repeat(&text[..text.len().min(LONG_ERROR)]) {
-            let place = self.position.place(at.after(blanks));
+        let place = place.after(line.len() - line.trim_ascii_start().len());
+        if let Some(id) = self.assembler.repeat(&text[..text.len().min(LONG_ERROR)], Weight::Error, || place) {
             self.assembler.keep_message(id, Message::new(kind, id, place));
         }
-        Understood::Message
     }
 
     pub(super) fn place(&mut self, at: At<'_>) -> Place {
         self.position.place(at)
+    }
+
+    /// The place of the line at `line` of a buffer that is read to its end.
+    pub(super) fn place_before(&mut self, buffer: &[u8], line: usize) -> Place {
+        let end = self.position.place(At { buffer, line: buffer.len(), column: 0 });
+        let feeds = memchr::memchr_iter(b'\n', &buffer[line..]).count();
+        let above = u32::try_from(feeds).unwrap_or(u32::MAX);
+        Place { line: end.line.saturating_sub(above), offset: end.offset - (buffer.len() - line) as u64, ..end }
+    }
+
+    /// Whether the buffer holds the log from its start.
+    pub(super) fn has_whole_log(&self) -> bool {
+        self.position.base == 0
     }
 
     /// The line at hand belongs to the job that its beginning names; a line that names none to that of the line before.
@@ -318,7 +336,7 @@ impl<'r> LineReader<'r> {
         let at = at.after(envelope.start);
         let text = clean::without_project(line[envelope.text..].trim_ascii_end()).trim_ascii_start();
         if envelope.severity != Severity::Info {
-            if envelope.tool == Tool::Unnamed && !is_linker_text(text) {
+            if envelope.tool == Tool::Unnamed && !is_linker_text(text) && !envelope::is_bare_error(line, envelope) {
                 return Understood::Nothing;
             }
             self.read_text(at, line, envelope, text);
@@ -451,7 +469,8 @@ impl<'r> LineReader<'r> {
         // Equal errors at two places of a PTX file are two errors; of warnings the words are enough.
         let whole = &line[envelope.start..];
         let key = if severity >= Severity::Error { whole.trim_ascii_end() } else { text };
-        let Some(key) = self.assembler.repeat(&key[..key.len().min(LONG_TEXT)]) else { return };
+        let (key, weight) = (&key[..key.len().min(LONG_TEXT)], weight_of(severity));
+        let Some(key) = self.assembler.repeat(key, weight, || self.position.place(at)) else { return };
         let (text, arch) = envelope::without_target(&text[..text.len().min(LONG_TEXT)]);
         let Some(reading) = message::read(severity, text) else { return };
         let place = self.position.place(at.after(lead.len()));
@@ -526,10 +545,10 @@ impl<'r> LineReader<'r> {
 
     pub(super) fn keep_joined_message(&mut self, severity: Severity, text: &[u8], place: Place) {
         let Some(reading) = message::read(severity, text) else { return };
+        let key = &text[..text.len().min(LONG_TEXT)];
+        let Some(id) = self.assembler.repeat(key, weight_of(severity), || place) else { return };
         let kernel = reading.kernel.map(|name| self.assembler.name(name));
-        if let Some(id) = self.assembler.repeat(&text[..text.len().min(LONG_TEXT)]) {
-            self.assembler.keep_message(id, Message { kernel, ..Message::new(reading.kind, id, place) });
-        }
+        self.assembler.keep_message(id, Message { kernel, ..Message::new(reading.kind, id, place) });
     }
 
     pub(super) fn unfinished(&mut self, what: Partial, text: &[u8], place: Place) {
@@ -552,6 +571,10 @@ impl<'r> LineReader<'r> {
         }
         self.assembler.unread(Unread::Cut, text, place);
     }
+}
+
+fn weight_of(severity: Severity) -> Weight {
+    if severity >= Severity::Error { Weight::Error } else { Weight::Other }
 }
 
 /// Texts that the unnamed linker of the driver prints.

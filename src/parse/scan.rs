@@ -60,9 +60,18 @@ fn matters(buffer: &[u8], colon: usize) -> bool {
         Some(b'D') => before.ends_with(b"FAILED") || is_numbered_error(before),
         Some(b'0'..=b'9') => is_numbered_error(before),
         Some(b'a') => before.ends_with(b"ninja") && after.starts_with(b": build stopped"),
-        Some(b']' | b'e') => after.starts_with(b": *** ["),
+        Some(b']') => after.starts_with(b": *** ["),
+        Some(b'e') => after.starts_with(b": *** [") || (ends_line(after) && before.ends_with(b".cmake")),
+        // `CMake Error at CMakeLists.txt:3 (message):`
+        Some(b')') => ends_line(after),
+        Some(b't') => ends_line(after) && before.ends_with(b".txt"),
         _ => false,
     }
+}
+
+/// Whether the colon at the start of `after` is the last byte of its line.
+fn ends_line(after: &[u8]) -> bool {
+    matches!(after.get(1), None | Some(b'\n' | b'\r'))
 }
 
 /// `error C2065`, `error #20-D`
@@ -113,6 +122,8 @@ mod tests {
             "make[3]: *** [a.o] Error 2",
             "ERROR: x",
             "RuntimeError: x",
+            "CMake Error at x.txt:3 (message):",
+            "CMake Error in x.txt:",
         ] {
             assert!(!found(line, false).is_empty(), "{line}");
         }
@@ -126,6 +137,7 @@ mod tests {
             "[ 25%] Building a:b",
             "C:\\x",
             "make: Entering",
+            "f(int): x",
             ":",
         ] {
             assert!(found(line, false).is_empty(), "{line}");

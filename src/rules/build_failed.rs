@@ -38,7 +38,10 @@ const CONSEQUENCES: [&str; 15] = [
 
 /// What stands before the message of a compiler that reads source files: `a.cu(3): error`, `a.cu:3:7: fatal error`.
 static FILE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(.+?)(?:\(\d+(?:,\d+)?\)|:\d+(?::\d+)?)\s?: *(?:fatal )?error\b").expect("bug: the pattern is fixed")
+    Regex::new(
+        r"^(.+?)(?:\(\d+(?:,\d+)?\)|:\d+(?::\d+)?)\s?: *(?:fatal |catastrophic |internal (?:compiler )?)?error\b",
+    )
+    .expect("bug: the pattern is fixed")
 });
 
 /// The source file that an error is in, where the error is of a compiler that reads such files and says so.

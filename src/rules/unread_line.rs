@@ -93,6 +93,13 @@ fn of_line(context: &Context<'_>, hit: &Hit, why: Unread) -> Finding {
             "the line goes on for over 1 MiB",
             "whatever ran the compiler joined its lines: keep the line feeds".to_owned(),
         ),
+        Unread::NotKept => (
+            format!("no room is left for a message such as {piece}"),
+            "from here on only errors are kept",
+            "this report is not about everything in the log: give the logs of single jobs or files; that a build failed is \
+             told all the same"
+                .to_owned(),
+        ),
     };
     Finding::new(words).help(help).label(Some(context.message_label(message, expected))).fact("reason", id(why))
 }
@@ -120,6 +127,7 @@ fn id(why: Unread) -> &'static str {
         Unread::NoFigures => "no-figures",
         Unread::NoFrame => "no-frame",
         Unread::LongLine => "long-line",
+        Unread::NotKept => "not-kept",
     }
 }
 

@@ -9,21 +9,18 @@ mod frames;
 mod index;
 mod link;
 mod open;
+mod room;
 mod stream;
 
 use self::index::{Index, Key, Parsed};
 use self::open::{Complete, Figures, Open};
+use self::room::Room;
+pub(crate) use self::room::Weight;
 use self::stream::{Function, Stream};
 use super::usage::{self, Frame, Usage};
 use crate::model::{
     Arch, Bytes, Evidence, Kernel, Kind, Message, MessageKind, NameId, Place, Quote, Report, Resources, Unread,
 };
-
-/// Distinct messages that are kept; a hostile log may hold any number.
-const MAX_MESSAGES: usize = 1 << 16;
-
-/// Bytes of message texts that are kept.
-const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// Longest text of a line that is kept as evidence.
 const MAX_QUOTE: usize = 400;
@@ -38,9 +35,7 @@ pub(crate) struct Assembler<'r> {
     parsed: Parsed,
     kernels: Index,
     linked: Index,
-    /// For each text its place among the messages, from 1; 0 where it is none.
-    messages: Vec<u32>,
-    message_bytes: usize,
+    room: Room,
     listing: link::Listing,
 }
 
@@ -77,8 +72,7 @@ impl<'r> Assembler<'r> {
             parsed: Parsed::default(),
             kernels: Index::default(),
             linked: Index::default(),
-            messages: Vec::new(),
-            message_bytes: 0,
+            room: Room::default(),
             listing: link::Listing::default(),
         }
     }
@@ -405,39 +399,6 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    /// The count of a text that was seen before goes up by one; false when it is new.
-    pub(crate) fn repeat(&mut self, text: &[u8]) -> Option<NameId> {
-        let full = self.is_full();
-        let id = if full { self.report.texts.find(text)? } else { self.report.texts.intern(text) };
-        if let Some(at) = self.message_at(id) {
-            self.report.messages[at].count += 1;
-            return None;
-        }
-        (!full).then_some(id)
-    }
-
-    /// Which message has this key.
-    fn message_at(&self, key: NameId) -> Option<usize> {
-        self.messages.get(key.index()).and_then(|at| at.checked_sub(1)).map(|at| at as usize)
-    }
-
-    fn is_full(&self) -> bool {
-        self.report.messages.len() >= MAX_MESSAGES || self.message_bytes >= MAX_MESSAGE_BYTES
-    }
-
-    /// Keeps a message whose key [`Assembler::repeat`] found to be new.
-    pub(crate) fn keep_message(&mut self, key: NameId, message: Message) {
-        if self.is_full() {
-            return;
-        }
-        self.message_bytes += self.report.texts.get(key).len();
-        if self.messages.len() <= key.index() {
-            self.messages.resize(key.index() + 1, 0);
-        }
-        self.report.messages.push(message);
-        self.messages[key.index()] = u32::try_from(self.report.messages.len()).unwrap_or(0);
-    }
-
     /// The id of a text that a message is made of.
     pub(crate) fn text(&mut self, text: &[u8]) -> NameId {
         self.report.texts.intern(text)
@@ -455,7 +416,7 @@ impl<'r> Assembler<'r> {
         if known.is_some_and(|at| self.report.messages[at].place == place) {
             return;
         }
-        if let Some(id) = self.repeat(text) {
+        if let Some(id) = self.repeat(text, Weight::Other, || place) {
             self.keep_message(id, Message::new(MessageKind::Unread(why), id, place));
         }
     }
@@ -476,6 +437,7 @@ impl<'r> Assembler<'r> {
             self.stream = other;
             self.finish_stream();
         }
+        self.tell_lost();
     }
 
     fn end_burst(&mut self) {

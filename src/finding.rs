@@ -70,6 +70,8 @@ pub struct Hit {
     pub cap_yields: bool,
     /// How bad it is among the hits of its rule; more is worse.
     pub weight: u32,
+    /// Further lines that it stands for.
+    pub more: u32,
     /// Which hits of a rule are one cause.
     pub cause: Cause,
     /// What else of the report explains it, for the words.
@@ -142,7 +144,7 @@ impl Hit {
     }
 
     fn on(subject: Subject, weight: u32, cause: Cause) -> Hit {
-        Hit { subject, judged: None, cap: Level::Deny, cap_yields: false, weight, cause, because: None }
+        Hit { subject, judged: None, cap: Level::Deny, cap_yields: false, more: 0, weight, cause, because: None }
     }
 
     /// A hit on the GPU with index `at`, on its own.

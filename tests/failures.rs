@@ -44,6 +44,9 @@ fn a_failure_beside_a_clean_kernel_is_told_whoever_says_it() {
         "nvcc.exe : fatal error : x",
         "Segmentation fault (core dumped)",
         "Killed",
+        "bash: line 1: nvcc: command not found",
+        "/bin/sh: 1: nvcc: not found",
+        "make: nvcc: No such file or directory",
         "CMake Error at x.txt:3 (message):",
     ] {
         for (log, at) in

@@ -99,8 +99,8 @@ proptest! {
             let (Some(name), Some(stores)) = (kernel.name, kernel.resources.spill_stores) else { continue };
             let name = String::from_utf8_lossy(report.names.get(name)).into_owned();
             let arch = kernel.arch.map(|arch| arch.to_string());
-            let spills = |made: &&Made| stores.get() == made.stores && kernel.resources.spill_loads.is_some_and(|loads| loads.get() == made.loads);
-            let is_true = made.iter().filter(|made| made.name == name && arch.as_ref().is_none_or(|arch| *arch == made.arch)).any(|made| spills(&made));
+            let spills = |made: &Made| stores.get() == made.stores && kernel.resources.spill_loads.is_some_and(|loads| loads.get() == made.loads);
+            let is_true = made.iter().filter(|made| made.name == name && arch.as_ref().is_none_or(|arch| *arch == made.arch)).any(|made| spills(made));
             prop_assert!(is_true, "the spills of {name} are another's\n{log}");
         }
     }

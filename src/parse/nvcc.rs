@@ -44,13 +44,15 @@ static CMAKE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?:^|[\s\]>|])CMake Error(?:: \S| (?:at|in) \S.*:$)").expect("bug: the pattern is fixed")
 });
 
-/// What has no colon: how many errors a front end saw, and what a shell says of a process that a signal ended.
+/// What has no colon of its own: how many errors a front end saw, and what a shell says of a process that a signal ended or
+/// that it did not find.
 static WORDS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?x)(?:^|\s)(?:\d+\ warnings?\ and\ )?[1-9]\d*\ (?:catastrophic\ |internal\ )?errors?(?:\ and\ \d+\ warnings?)?
             \ (?:detected\ in\ the\ compilation\ of|generated)\b
         |^(?:\S+:\ line\ \d+:\ +\d+\ )?(?:Killed|Segmentation\ fault|Bus\ error|Aborted|Illegal\ instruction)
-            (?:\ +\(core\ dumped\))?(?:$|\ \ |\ +\S*nvcc)",
+            (?:\ +\(core\ dumped\))?(?:$|\ \ |\ +\S*nvcc)
+        |(?:^|[\s/])(?:nvcc|ptxas|nvlink|cuobjdump|cmake|make|ninja):\ (?:command\ not\ found|not\ found|No\ such\ file\ or\ directory)$",
     )
     .expect("bug: the pattern is fixed")
 });

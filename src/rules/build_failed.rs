@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use regex::bytes::Regex;
 use serde::Deserialize;
 
@@ -61,11 +61,15 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let kernels = context.only_kernels(&named);
     let mut explained: HashSet<u32> = HashSet::new();
     // The first error of a source file brings most of the others about.
-    let mut files: HashSet<&[u8]> = HashSet::new();
+    let mut files: HashMap<&[u8], usize> = HashMap::new();
     for (at, message) in failures().filter(|(_, message)| !is_consequence(context, message)) {
         explained.insert(message.place.input);
-        if file_of(context, message).is_some_and(|file| !files.insert(file)) {
-            continue;
+        if let Some(file) = file_of(context, message) {
+            let first = *files.entry(file).or_insert(hits.len());
+            if let Some(hit) = hits.get_mut(first) {
+                hit.more += 1;
+                continue;
+            }
         }
         let hit = Hit::message(at, 2);
         hits.push(match message.kernel {
@@ -102,7 +106,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         _ if is_consequence(context, message) => Finding::new(context.said(message))
             .help("this follows from something else that failed: look at the lines before it, or at the whole output of the build"),
         _ => match file_of(context, message) {
-            Some(file) => first_of(context, message, file),
+            Some(file) => first_of(context, message, file, hit.more),
             None => with_figures(context, message).unwrap_or_else(|| plain(context, message)),
         },
     };
@@ -110,19 +114,15 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 }
 
 /// The first error of a source file, with the number of those that come after it.
-fn first_of(context: &Context<'_>, message: &Message, file: &[u8]) -> Finding {
-    let here = |other: &Message| {
-        memchr::memmem::find(context.raw(other), file).is_some() && file_of(context, other) == Some(file)
-    };
-    let more = context.messages().filter(|(_, other)| here(other)).count().saturating_sub(1);
+fn first_of(context: &Context<'_>, message: &Message, file: &[u8], more: u32) -> Finding {
     let mut finding = plain(context, message);
     if more > 0 {
         let name = memchr::memrchr2(b'/', b'\\', file).map_or(file, |slash| &file[slash + 1..]);
-        let errors = counted(u32::try_from(more).unwrap_or(u32::MAX), "error");
+        let errors = counted(more, "error");
         let errors = errors.replacen(" error", " more error", 1);
         finding.message += &format!(" ({errors} in {})", symbol::printable(&String::from_utf8_lossy(name)));
     }
-    finding.fact("more_errors", more as u64)
+    finding.fact("more_errors", u64::from(more))
 }
 
 /// An error that has a figure to explain.

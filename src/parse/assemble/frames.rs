@@ -1,6 +1,7 @@
 //! Frames: the line with stack and spills that follows a `Function properties` line and names neither tool nor kernel.
 
 use super::open::Open;
+use super::room::Weight;
 use super::stream::Function;
 use super::usage::{self, Frame};
 use super::{Assembler, Completeness, End, MAX_QUOTE, set_frame};
@@ -168,7 +169,7 @@ impl Assembler<'_> {
             Owner::Nobody => return,
         };
         let text = [b"Function properties for ", &name[..name.len().min(MAX_QUOTE)]].concat();
-        if let Some(id) = self.repeat(&text) {
+        if let Some(id) = self.repeat(&text, Weight::Other, || awaiting.place) {
             let kind = MessageKind::Unread(Unread::NoFrame);
             self.keep_message(id, Message { kernel, ..Message::new(kind, id, awaiting.place) });
         }

@@ -329,19 +329,7 @@ mod tests {
         for name in names {
             let name = Some(report.names.intern(name.as_bytes()));
             let resources = Resources { registers: Some(32), static_shared: Some(Bytes::ZERO), ..Resources::default() };
-            report.kernels.push(Kernel {
-                name,
-                kind: Kind::Entry,
-                arch: "sm_80".parse().ok(),
-                resources,
-                ambiguous: false,
-                frame_ambiguous: false,
-                unbounded_stack: false,
-                linked: false,
-                registers_before_link: None,
-                records: 1,
-                evidence: crate::model::Evidence::default(),
-            });
+            report.kernels.push(Kernel { resources, ..Kernel::new(name, Kind::Entry, "sm_80".parse().ok()) });
         }
         report
     }

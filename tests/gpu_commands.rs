@@ -78,6 +78,12 @@ fn several_gpus_stand_in_the_order_asked_for() {
 }
 
 #[test]
+fn long_steps_stand_apart() {
+    let plain = calculate("--gpu a100 --block 256 --registers 64 --shared 300K", Style::PLAIN);
+    assert!(plain.contains("166912 (-140288): 12.5 %, 1 block  -"), "{plain}");
+}
+
+#[test]
 fn every_line_fits_80_columns_and_plain_text_is_ascii() {
     for arguments in [
         "--gpu a100 --block 256 --registers 64 --shared 8K",

@@ -33,6 +33,26 @@ pub struct Kernel {
     pub evidence: Evidence,
 }
 
+impl Kernel {
+    /// A kernel or function of which nothing else is known yet: no figures, no place, no doubt, no record.
+    #[must_use]
+    pub fn new(name: Option<NameId>, kind: Kind, arch: Option<Arch>) -> Kernel {
+        Kernel {
+            name,
+            kind,
+            arch,
+            resources: Resources::default(),
+            ambiguous: false,
+            frame_ambiguous: false,
+            unbounded_stack: false,
+            linked: false,
+            registers_before_link: None,
+            records: 0,
+            evidence: Evidence::default(),
+        }
+    }
+}
+
 /// What can be launched, and what can only be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {

@@ -7,6 +7,7 @@ mod kernel;
 mod launch;
 mod message;
 mod names;
+mod percent;
 pub mod symbol;
 
 pub use arch::{Arch, ArchError, Suffix};
@@ -16,6 +17,7 @@ pub use kernel::{Evidence, Kernel, Kind, LinkSource, Linked, Place, Quote, Resou
 pub use launch::{BlockSize, BlockSizeError, SizeError, parse_size};
 pub use message::{Message, MessageKind, Unread};
 pub use names::{NameId, Names};
+pub use percent::percent;
 
 /// Everything that was read from all inputs.
 #[derive(Debug, Clone, Default)]

@@ -19,7 +19,7 @@ impl LineReader<'_> {
             let line = &buffer[at..end];
             // A line with the colon of an error, or with damage, was read when it came.
             let new = !scan::holds_error(line) && !clean::may_need_it(line);
-            if let Some(failure) = nvcc::failure_in_words(line).filter(|_| new) {
+            if new && let Some(failure) = nvcc::failure_in_words(line) {
                 let place = self.place_before(buffer, at);
                 self.keep_failure(failure, line, place);
             }

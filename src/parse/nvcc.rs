@@ -107,9 +107,22 @@ fn is_spaced_error(line: &[u8]) -> bool {
     said.is_some_and(|said| !FIGURE.is_match(said.as_bytes()))
 }
 
+/// What a line must hold to be of [`WORDS`]: most logs have no such line, and need not wait for the pattern to be built.
+const SIGNS: [&[u8]; 8] = [
+    b" error",
+    b"Killed",
+    b"Segmentation fault",
+    b"Bus error",
+    b"Aborted",
+    b"Illegal instruction",
+    b"not found",
+    b"No such file",
+];
+
 /// Whether a line without an error's colon says that another tool failed.
 pub(crate) fn failure_in_words(line: &[u8]) -> Option<Failure> {
-    WORDS.is_match(line.trim_ascii_end()).then_some(Failure::Stopped)
+    let signed = SIGNS.iter().any(|sign| memchr::memmem::find(line, sign).is_some());
+    (signed && WORDS.is_match(line.trim_ascii_end())).then_some(Failure::Stopped)
 }
 
 /// Whether `text` shows that CUDA code is compiled.

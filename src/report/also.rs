@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::excerpt;
 use crate::finding::{Fact, Finding};
-use crate::model::{Bytes, base, symbol};
+use crate::model::{Bytes, base, percent, symbol};
 use crate::settle::{CauseGroup, Verdict};
 
 /// Labels that are named; more are counted.
@@ -180,13 +180,6 @@ fn written(name: &str, fact: &Fact) -> Option<String> {
         Fact::Fraction(fraction) => Some(percent(*fraction)),
         Fact::Word(_) | Fact::Words(_) | Fact::Unknown => None,
     }
-}
-
-/// A fraction as messages have it: whole percent, or the half percent that it is.
-fn percent(fraction: f64) -> String {
-    let halves = fraction * 200.0;
-    let shown = if (halves - halves.round()).abs() < 1e-6 { halves / 2.0 } else { (fraction * 100.0).round() };
-    format!("{shown} %")
 }
 
 /// Whether `message` has `figure`, and not as the end of a longer number.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::{Style, json};
 use crate::analyse::{BlockSource, Judged};
-use crate::model::{Bytes, Kernel, Kind, symbol};
+use crate::model::{Bytes, Kernel, Kind, percent, symbol};
 use crate::rules::Context;
 
 /// What rows are sorted by.
@@ -174,12 +174,6 @@ fn left_out(count: usize) -> Option<String> {
 
 fn has_times(rows: &[Row<'_>]) -> bool {
     rows.iter().any(|row| row.kernel.resources.compile_time_ms.is_some())
-}
-
-/// `50 %`; a fraction that is no whole percent with one digit more.
-pub(super) fn percent(fraction: f64) -> String {
-    let percent = fraction * 100.0;
-    if (percent - percent.round()).abs() < 0.05 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
 /// The table in aligned columns. Zero is a dot, so that the eye finds what is not.

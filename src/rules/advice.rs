@@ -1,11 +1,11 @@
 //! What would raise an occupancy: the smallest change of what binds, as the exact model has it.
 
 use super::Context;
-use super::limits::{and, binding, counted, is_best, percent, shared_bytes, threads};
+use super::limits::{and, binding, counted, is_best, shared_bytes, threads};
 use super::standing::spills;
 use crate::analyse::Judged;
 use crate::gpu::{Launch, Limiter, Occupancy, Target, block_sweep, occupancy, suggest_block_size};
-use crate::model::{Bytes, Kernel};
+use crate::model::{Bytes, Kernel, percent};
 
 /// Registers a thread that a kernel may be able to do without.
 const SMALL_STEP: u32 = 16;
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::analyse::{BlockSource, Numbers};
     use crate::gpu::Gpu;
-    use crate::model::{BlockSize, Evidence, Kind, Report, Resources};
+    use crate::model::{BlockSize, Kind, Report, Resources};
 
     /// The advice on a launch; a block of 0 threads is one that nobody told.
     fn advice(gpu: &str, launch: Launch) -> String {
@@ -221,17 +221,8 @@ mod tests {
         let mut numbers = Numbers::default();
         numbers.gpus.push(gpu);
         let kernel = Kernel {
-            name: None,
-            kind: Kind::Entry,
-            arch: None,
             resources: Resources { spill_stores: Some(Bytes(spilled)), ..Resources::default() },
-            ambiguous: false,
-            frame_ambiguous: false,
-            unbounded_stack: false,
-            linked: false,
-            registers_before_link: None,
-            records: 1,
-            evidence: Evidence::default(),
+            ..Kernel::new(None, Kind::Entry, None)
         };
         raise(&Context { report: &Report::default(), numbers: &numbers }, &kernel, &judged)
     }

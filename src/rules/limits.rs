@@ -7,7 +7,7 @@ use super::standing::Standing;
 use crate::analyse::{BlockSource, Judged};
 use crate::finding::{Fact, Finding, Hit, Label, Level};
 use crate::gpu::{Limiter, Target};
-use crate::model::{Bytes, Kernel};
+use crate::model::{Bytes, Kernel, percent};
 
 /// The limits that are a kernel's own, in the order in which one finding speaks for all that tie.
 const ORDER: [Limiter; 4] = [Limiter::Registers, Limiter::SharedMemory, Limiter::Blocks, Limiter::Barriers];
@@ -227,13 +227,6 @@ pub(super) fn with_facts(finding: Finding, judged: &Judged) -> Finding {
         .fact("max_warps", occupancy.max_warps)
         .fact("occupancy", occupancy.fraction())
         .fact("limiters", Fact::Words(limiters))
-}
-
-/// A fraction as whole percent, or as the half percent that it is.
-pub(super) fn percent(fraction: f64) -> String {
-    let halves = fraction * 200.0;
-    let shown = if (halves - halves.round()).abs() < 1e-6 { halves / 2.0 } else { (fraction * 100.0).round() };
-    format!("{shown} %")
 }
 
 /// `1 thread`, `128 threads`

@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 
-use super::limits::{Grade, counted, each, evidence, is_best, percent, registers, threads, with_facts};
+use super::limits::{Grade, counted, each, evidence, is_best, registers, threads, with_facts};
 use super::standing::spills;
 use super::{Context, Judged};
 use crate::finding::{Finding, Hit, Level};
 use crate::gpu::{Limiter, Occupancy, Target, occupancy};
+use crate::model::percent;
 
 /// Up to here `register-limited-occupancy` is a warning that tells the step; above it is a note, and leaves it to this rule.
 const LOW: f64 = 0.5;

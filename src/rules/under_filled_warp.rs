@@ -3,10 +3,10 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::limits::{and, counted, percent, threads};
+use super::limits::{and, counted, threads};
 use crate::analyse::Told;
 use crate::finding::{Cause, Finding, Hit};
-use crate::model::BlockSize;
+use crate::model::{BlockSize, percent};
 
 /// Lanes of a warp, on every GPU that CUDA runs on.
 const LANES: u32 = 32;

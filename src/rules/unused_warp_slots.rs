@@ -3,10 +3,11 @@
 use serde::Deserialize;
 
 use super::advice::share;
-use super::limits::{Grade, and, binding, binds, counted, each, evidence, is_best, percent, threads, with_facts};
+use super::limits::{Grade, and, binding, binds, counted, each, evidence, is_best, threads, with_facts};
 use super::{Context, Judged};
 use crate::finding::{Cause, Finding, Hit, Level};
 use crate::gpu::{Limiter, Point, Target, block_sweep};
+use crate::model::percent;
 
 /// Block sizes that the help names at most.
 const NAMED: usize = 4;

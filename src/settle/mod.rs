@@ -270,25 +270,14 @@ impl Verdict<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Evidence, Kernel, Kind, Resources};
+    use crate::model::{Kernel, Kind};
 
     fn hits(names: &[(&str, Level)]) -> (Report, Vec<Settled>) {
         let mut report = Report::default();
         let mut settled = Vec::new();
         for (at, (name, level)) in names.iter().enumerate() {
-            report.kernels.push(Kernel {
-                name: Some(report.names.intern(name.as_bytes())),
-                kind: Kind::Entry,
-                arch: None,
-                resources: Resources::default(),
-                ambiguous: false,
-                frame_ambiguous: false,
-                unbounded_stack: false,
-                linked: false,
-                registers_before_link: None,
-                records: 1,
-                evidence: Evidence::default(),
-            });
+            let name = Some(report.names.intern(name.as_bytes()));
+            report.kernels.push(Kernel::new(name, Kind::Entry, None));
             let hit = Hit::kernel(at, 1);
             settled.push(Settled { rule: 0, level: *level, hit, allowed_by: None, place: Place::default() });
         }

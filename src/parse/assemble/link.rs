@@ -46,17 +46,12 @@ impl Assembler<'_> {
         // The linker's one stack figure counts callees; it is the kernel's only one unless ptxas told its own frame.
         resources.stack = usage.cumulative_stack;
         let kernel = Kernel {
-            name: Some(name),
-            kind: Kind::Entry,
-            arch,
             resources,
             ambiguous: candidates > 1,
             frame_ambiguous: candidates > 1,
-            unbounded_stack: false,
             linked: true,
-            registers_before_link: None,
-            records: 0,
             evidence: Evidence { name: Some(named_at), frame: None, usage: Some(quote) },
+            ..Kernel::new(Some(name), Kind::Entry, arch)
         };
         self.keep_linked(kernel, LinkSource::Nvlink, quote.text);
     }
@@ -99,18 +94,13 @@ impl Assembler<'_> {
         if function.is_none() {
             self.unread(Unread::Nameless, text, place);
         }
+        let kind = if listed.is_entry { Kind::Entry } else { Kind::Function };
         let kernel = Kernel {
-            name: function.map(|(name, _)| name),
-            kind: if listed.is_entry { Kind::Entry } else { Kind::Function },
-            arch: self.listing.arch,
             resources: listed.resources,
-            ambiguous: false,
-            frame_ambiguous: false,
             unbounded_stack: listed.unbounded_stack,
             linked: true,
-            registers_before_link: None,
-            records: 0,
             evidence: Evidence { name: function.map(|(_, place)| place), frame: None, usage: Some(quote) },
+            ..Kernel::new(function.map(|(name, _)| name), kind, self.listing.arch)
         };
         self.keep_linked(kernel, LinkSource::Cuobjdump, quote.text);
     }

@@ -368,17 +368,11 @@ impl<'r> Assembler<'r> {
             let mut resources = Resources { compile_time_ms: function.time, ..Resources::default() };
             set_frame(&mut resources, function.frame.1);
             Kernel {
-                name: Some(function.name),
-                kind: Kind::Function,
-                arch: None,
                 resources,
                 ambiguous: function.ambiguous,
                 frame_ambiguous: function.ambiguous,
-                unbounded_stack: false,
-                linked: false,
-                registers_before_link: None,
-                records: 0,
                 evidence: Evidence { name: Some(function.place), frame: Some(function.frame.0), usage: None },
+                ..Kernel::new(Some(function.name), Kind::Function, None)
             }
         });
         if self.report.kernels[at].records == 1 {
@@ -470,17 +464,11 @@ fn kernel(open: Open, read: Option<&Figures>, time: Option<f64>) -> Kernel {
     set_frame(&mut resources, frame);
     resources.compile_time_ms = time;
     Kernel {
-        name: open.name,
-        kind: Kind::Entry,
-        arch: open.arch,
         resources,
         ambiguous: open.ambiguous,
         frame_ambiguous: open.ambiguous && open.frame_doubt,
-        unbounded_stack: false,
-        linked: false,
-        registers_before_link: None,
-        records: 0,
         evidence: Evidence { name: Some(open.place), frame: quote, usage: read.map(|read| read.quote) },
+        ..Kernel::new(open.name, Kind::Entry, open.arch)
     }
 }
 

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use super::single::{all_notes, clusters, instead};
-use super::{Calculation, Request, asked, percent, short};
+use super::{Calculation, Request, asked, short};
 use crate::gpu::{Change, Limiter, Step};
+use crate::model::percent;
 use crate::report::plot;
 use crate::report::style::Style;
 

@@ -97,10 +97,6 @@ pub fn human(calculations: &[Calculation], request: &Request, style: Style, out:
     }
 }
 
-fn percent(fraction: f64) -> String {
-    format!("{:.0} %", fraction * 100.0)
-}
-
 /// A number of warps that may be half a one: `8`, `7.5`.
 fn short(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.2}").trim_end_matches('0').to_owned() }

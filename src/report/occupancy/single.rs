@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::{Calculation, Request, asked, percent, plural, short};
+use super::{Calculation, Request, asked, plural, short};
 use crate::gpu::{Limiter, Refusal, Step, cluster_bound};
+use crate::model::percent;
 use crate::report::plot;
 use crate::report::style::Style;
 
@@ -121,21 +122,23 @@ fn why(found: &Calculation, request: &Request, limiter: Limiter) -> String {
 }
 
 fn steps(found: &Calculation, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    const COLUMN: usize = 31;
     let (raises, lowers) = (&found.next.raises, &found.next.lowers);
-    writeln!(out, "\n  {:<16}{:<COLUMN$}lowers it", "nearest change", "raises occupancy")?;
     let cell = |step: Option<Step>| step.map_or_else(|| style.choose("·", "-").to_owned(), |step| stepped(&step));
-    for (name, up, down) in [
-        ("registers", raises.registers, lowers.registers),
-        ("shared memory", raises.shared_memory, lowers.shared_memory),
-        ("block", raises.block, lowers.block),
-    ] {
-        writeln!(out, "  {name:<16}{:<COLUMN$}{}", cell(up), cell(down))?;
+    let rows = [
+        ("nearest change", "raises occupancy".to_owned(), "lowers it".to_owned()),
+        ("registers", cell(raises.registers), cell(lowers.registers)),
+        ("shared memory", cell(raises.shared_memory), cell(lowers.shared_memory)),
+        ("block", cell(raises.block), cell(lowers.block)),
+    ];
+    let column = rows.iter().map(|(_, up, _)| up.chars().count()).max().unwrap_or(0) + 2;
+    writeln!(out)?;
+    for (name, up, down) in rows {
+        writeln!(out, "  {name:<16}{up:<column$}{down}")?;
     }
     Ok(())
 }
 
-/// `56 (-8): 62 %, 5 blocks`
+/// `56 (-8): 62.5 %, 5 blocks`
 fn stepped(step: &Step) -> String {
     let blocks = plural(step.occupancy.blocks_per_sm, "block");
     format!("{} ({:+}): {}, {blocks}", step.value, step.change(), percent(step.occupancy.fraction()))

@@ -28,6 +28,8 @@ pub fn base(name: &[u8]) -> Cow<'_, [u8]> {
 /// parameters on.
 fn written_base(text: &[u8]) -> Option<Vec<u8>> {
     const ANONYMOUS: &[u8] = b"(anonymous namespace)";
+    // The name of a C function, or of a runtime compiler.
+    memchr::memchr2(b'<', b'(', text)?;
     if memchr::memmem::find(text, b"operator").is_some() {
         return None;
     }

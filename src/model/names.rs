@@ -33,8 +33,22 @@ pub struct Names {
     bytes: Vec<u8>,
     /// Where each string ends.
     ends: Vec<usize>,
-    table: HashTable<NameId>,
+    table: HashTable<Slot>,
     hasher: DefaultHashBuilder,
+}
+
+/// A string in the table, with its hash: the table grows, and passes over other strings, without looking at their bytes.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    hash: u32,
+    id: NameId,
+}
+
+impl Slot {
+    /// What the table is asked with: it takes the place from the low bits and a tag from the high ones.
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash) << 32 | u64::from(hash)
+    }
 }
 
 impl Names {
@@ -47,8 +61,7 @@ impl Names {
         let id = NameId::at(self.ends.len());
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
-        let (bytes, ends, hasher) = (&self.bytes, &self.ends, &self.hasher);
-        self.table.insert_unique(hash, id, |id| hash_of(hasher, span(bytes, ends, *id)));
+        self.table.insert_unique(Slot::spread(hash), Slot { hash, id }, |slot| Slot::spread(slot.hash));
         id
     }
 
@@ -58,18 +71,25 @@ impl Names {
         self.find_hashed(self.hash(text), text)
     }
 
-    fn find_hashed(&self, hash: u64, text: &[u8]) -> Option<NameId> {
-        self.table.find(hash, |id| self.get(*id) == text).copied()
+    fn find_hashed(&self, hash: u32, text: &[u8]) -> Option<NameId> {
+        let is_it = |slot: &Slot| slot.hash == hash && self.get(slot.id) == text;
+        self.table.find(Slot::spread(hash), is_it).map(|slot| slot.id)
     }
 
-    fn hash(&self, text: &[u8]) -> u64 {
-        hash_of(&self.hasher, text)
+    /// Of the bytes alone: the length that `Hash` for slices adds tells no two of these apart.
+    fn hash(&self, text: &[u8]) -> u32 {
+        let mut state = self.hasher.build_hasher();
+        state.write(text);
+        let hash = state.finish();
+        (hash ^ hash >> 32) as u32
     }
 
     /// The bytes behind an id.
     #[must_use]
     pub fn get(&self, id: NameId) -> &[u8] {
-        span(&self.bytes, &self.ends, id)
+        let at = id.index();
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[at]]
     }
 
     /// Every string with its id.
@@ -88,18 +108,6 @@ impl Names {
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
-}
-
-/// The bytes alone: the length that `Hash` for slices adds tells no two of these apart.
-fn hash_of(hasher: &DefaultHashBuilder, text: &[u8]) -> u64 {
-    let mut state = hasher.build_hasher();
-    state.write(text);
-    state.finish()
-}
-
-fn span<'a>(bytes: &'a [u8], ends: &[usize], id: NameId) -> &'a [u8] {
-    let start = id.index().checked_sub(1).map_or(0, |before| ends[before]);
-    &bytes[start..ends[id.index()]]
 }
 
 #[cfg(test)]

@@ -67,9 +67,11 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(text, part).is_some()
 }
 
+/// Launch bounds that are out of range, up to the name.
+const BOUNDS: [&[u8]; 2] = [b"Value of threads per SM for entry", b"Value of minnctapersm for entry"];
+
 fn is_launch_bounds(text: &[u8]) -> bool {
-    text.starts_with(b"Value of threads per SM for entry")
-        || text.starts_with(b"Value of minnctapersm for entry")
+    BOUNDS.iter().any(|lead| text.starts_with(lead))
         || text.starts_with(b".minnctapersm is ignored")
         || text.starts_with(b".maxntid is ignored")
 }
@@ -108,16 +110,26 @@ pub(crate) fn stops_in_a_name(text: &[u8]) -> bool {
 
 /// The unquoted name in `… for entry <name> is out of range` and `… in function <name>. Try …`.
 fn bare_entry(text: &[u8]) -> Option<&[u8]> {
-    for (lead, after) in [(&b"for entry "[..], &b" is out of range"[..]), (b" in function ", b". Try ")] {
-        if let Some(at) = memchr::memmem::find(text, lead) {
-            let rest = &text[at + lead.len()..];
-            // A mangled name ends at the first blank; only a demangled one needs the longer search.
-            let blank = memchr::memchr(after[0], rest).filter(|blank| rest[*blank..].starts_with(after));
-            let end = blank.or_else(|| memchr::memmem::find(rest, after))?;
-            return (end > 0).then(|| &rest[..end]);
-        }
+    const RANGE: &[u8] = b" is out of range";
+    // A log may hold a hundred thousand of these, and a search has a price of its own, however near the end is.
+    if let Some(rest) = BOUNDS.iter().find_map(|lead| text.strip_prefix(*lead)?.strip_prefix(b" ")) {
+        return name_before(rest, RANGE);
     }
-    None
+    [(&b"for entry "[..], RANGE), (b" in function ", b". Try ")]
+        .into_iter()
+        .find_map(|(lead, after)| {
+            let at = memchr::memmem::find(text, lead)?;
+            Some((&text[at + lead.len()..], after))
+        })
+        .and_then(|(rest, after)| name_before(rest, after))
+}
+
+/// The name at the start of `text`, after which the sentence goes on with `after`.
+fn name_before<'a>(text: &'a [u8], after: &[u8]) -> Option<&'a [u8]> {
+    // A mangled name ends at the first blank; only a demangled one needs the longer search.
+    let first = memchr::memchr(after[0], text).filter(|at| text[*at..].starts_with(after));
+    let end = first.or_else(|| memchr::memmem::find(text, after))?;
+    (end > 0).then(|| &text[..end])
 }
 
 fn bytes_number(digits: &[u8]) -> Option<Bytes> {

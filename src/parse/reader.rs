@@ -103,6 +103,13 @@ impl Position {
         };
         place.after(at.column)
     }
+
+    /// The same for a line that is known to be `below` lines below the one asked for last.
+    fn place_below(&mut self, below: u32, at: At<'_>) -> Place {
+        self.lines = self.lines.saturating_add(below);
+        self.counted = at.line;
+        self.place(at)
+    }
 }
 
 impl<'r> LineReader<'r> {
@@ -178,17 +185,20 @@ impl<'r> LineReader<'r> {
 
     fn take_kernel(&mut self, buffer: &[u8], start: usize, block: KernelBlock<'_>) -> Option<usize> {
         let position = &mut self.position;
-        let mut place = |line: usize, column: usize| position.place(At { buffer, line: start + line, column });
-        let places =
-            || Places { name: place(0, 0), frame: place(block.frame_line, 4), used: place(block.used_line, 16) };
+        let at = |line: usize, column: usize| At { buffer, line: start + line, column };
+        let places = || Places {
+            name: position.place(at(0, 0)),
+            frame: position.place_below(2, at(block.frame_line, 4)),
+            used: position.place_below(1, at(block.used_line, 16)),
+        };
         let taken = self.assembler.whole_kernel(block.name, block.arch, block.frame, block.used, places);
         taken.then_some(block.end)
     }
 
     fn take_function(&mut self, buffer: &[u8], start: usize, block: FunctionBlock<'_>) -> Option<usize> {
         let position = &mut self.position;
-        let mut place = |line: usize, column: usize| position.place(At { buffer, line: start + line, column });
-        let places = || (place(0, 0), place(block.frame_line, 4));
+        let at = |line: usize, column: usize| At { buffer, line: start + line, column };
+        let places = || (position.place(at(0, 0)), position.place_below(1, at(block.frame_line, 4)));
         let taken = self.assembler.whole_function(block.name, block.frame, places);
         taken.then_some(block.end)
     }
@@ -470,7 +480,7 @@ impl<'r> LineReader<'r> {
         let whole = &line[envelope.start..];
         let key = if severity >= Severity::Error { whole.trim_ascii_end() } else { text };
         let (key, weight) = (&key[..key.len().min(LONG_TEXT)], weight_of(severity));
-        let Some(key) = self.assembler.repeat(key, weight, || self.position.place(at)) else { return };
+        let Some(key_id) = self.assembler.repeat(key, weight, || self.position.place(at)) else { return };
         let (text, arch) = envelope::without_target(&text[..text.len().min(LONG_TEXT)]);
         let Some(reading) = message::read(severity, text) else { return };
         let place = self.position.place(at.after(lead.len()));
@@ -478,8 +488,9 @@ impl<'r> LineReader<'r> {
             return self.begin_partial(PartialText::Message(severity), text, place);
         }
         let kernel = reading.kernel.map(|name| self.assembler.name(name));
-        let (text, lead) = (self.assembler.text(text), Some(self.assembler.text(lead)));
-        self.assembler.keep_message(key, Message { kernel, arch, lead, ..Message::new(reading.kind, text, place) });
+        let text = if text == key { key_id } else { self.assembler.text(text) };
+        let lead = Some(self.assembler.lead(lead));
+        self.assembler.keep_message(key_id, Message { kernel, arch, lead, ..Message::new(reading.kind, text, place) });
     }
 
     fn read_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {

@@ -24,25 +24,58 @@ pub(crate) fn holds_error(line: &[u8]) -> bool {
 /// Walks the places that matter in one buffer, in order.
 pub(crate) struct Scanner {
     end: usize,
-    /// The next stack frame, which has no colon: looked for in a log of which nothing else was read yet.
-    frame: Option<usize>,
+    colon: Next,
+    /// Stack frames, which have no colon: looked for in a log of which nothing else was read yet.
+    frame: Next,
+}
+
+/// The next place of one kind.
+#[derive(Clone, Copy)]
+enum Next {
+    /// Before this position there is none, after it nobody has looked.
+    SearchFrom(usize),
+    At(usize),
+    Nowhere,
+}
+
+impl Next {
+    /// The first place at or after `from`; `search` is asked only when it is not known, so that no byte is looked at twice.
+    fn at_or_after(&mut self, from: usize, search: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        let unseen = match *self {
+            Next::At(at) if at >= from => return Some(at),
+            Next::At(_) => from,
+            Next::SearchFrom(searched) => from.max(searched),
+            Next::Nowhere => return None,
+        };
+        let found = search(unseen);
+        *self = found.map_or(Next::Nowhere, Next::At);
+        found
+    }
 }
 
 impl Scanner {
     /// Over the first `end` bytes of a buffer.
     pub(crate) fn new(end: usize, frames: bool) -> Scanner {
-        // 0 is before every position that will be asked for, so the first frame is searched for on first use.
-        Scanner { end, frame: frames.then_some(0) }
+        Scanner { end, colon: Next::SearchFrom(0), frame: if frames { Next::SearchFrom(0) } else { Next::Nowhere } }
     }
 
     /// The first place that matters at or after `from`.
     pub(crate) fn find(&mut self, buffer: &[u8], from: usize) -> Option<usize> {
-        let colons = memchr::memchr_iter(b':', &buffer[from..self.end]).map(|at| from + at);
-        let colon = colons.into_iter().find(|at| matters(buffer, *at));
-        if self.frame.is_some_and(|next| next <= from) {
-            self.frame = FRAME.find(&buffer[from..self.end]).map(|at| from + at);
+        let text = &buffer[..self.end];
+        let colon = self.colon.at_or_after(from, |from| mattering_colon(text, from));
+        let frame = self.frame.at_or_after(from, |from| FRAME.find(&text[from..]).map(|at| from + at));
+        [colon, frame].into_iter().flatten().min()
+    }
+}
+
+fn mattering_colon(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        at += memchr::memchr(b':', &text[at..])?;
+        if matters(text, at) {
+            return Some(at);
         }
-        [colon, self.frame].into_iter().flatten().min()
+        at += 1;
     }
 }
 
@@ -76,9 +109,13 @@ fn ends_line(after: &[u8]) -> bool {
 
 /// `error C2065`, `error #20-D`
 fn is_numbered_error(before: &[u8]) -> bool {
-    let code =
-        before.iter().rev().take(12).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'#' | b'-')).count();
-    before[..before.len() - code].ends_with(b"error ")
+    const LONGEST: usize = 12;
+    let is_code = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'#' | b'-');
+    let tail = &before[before.len().saturating_sub(LONGEST + 1)..];
+    let code = tail.iter().rposition(|b| !is_code(b));
+    code.is_some_and(|blank| {
+        tail[blank] == b' ' && before[..before.len() - (tail.len() - blank) + 1].ends_with(b"error ")
+    })
 }
 
 /// Where the line that holds `at` starts, not before `floor`.

@@ -398,6 +398,15 @@ impl<'r> Assembler<'r> {
         self.report.texts.intern(text)
     }
 
+    /// The id of what stands before the text of a message; nearly always that of the message before.
+    pub(crate) fn lead(&mut self, lead: &[u8]) -> NameId {
+        let known = self.report.messages.last().and_then(|message| message.lead);
+        match known.filter(|id| self.report.texts.get(*id) == lead) {
+            Some(id) => id,
+            None => self.text(lead),
+        }
+    }
+
     /// The id of a name that a message holds.
     pub(crate) fn name(&mut self, name: &[u8]) -> NameId {
         self.report.names.intern(name)

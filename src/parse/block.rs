@@ -4,16 +4,17 @@
 //! exactly of this form goes the long way, with the same result.
 
 use super::partial::is_wrap_width;
-use crate::model::Arch;
+use super::usage;
+use crate::model::{Arch, NameId};
 
 /// The lines of a kernel's report.
 pub(super) struct KernelBlock<'b> {
     pub(super) name: &'b [u8],
     pub(super) arch: Arch,
-    pub(super) frame: &'b [u8],
-    pub(super) used: &'b [u8],
-    /// Where the lines of frame and figures start, counted from the start of the block, and where the block ends, at its
-    /// last line feed.
+    /// The texts of frame and figures.
+    pub(super) frame: NameId,
+    pub(super) used: NameId,
+    /// Where their lines start, counted from the start of the block, and where the block ends, at its last line feed.
     pub(super) frame_line: usize,
     pub(super) used_line: usize,
     pub(super) end: usize,
@@ -22,49 +23,80 @@ pub(super) struct KernelBlock<'b> {
 /// The lines of a device function's report.
 pub(super) struct FunctionBlock<'b> {
     pub(super) name: &'b [u8],
-    pub(super) frame: &'b [u8],
+    pub(super) frame: NameId,
     pub(super) frame_line: usize,
     pub(super) end: usize,
+}
+
+/// A line of figures: its text, and how long that is.
+#[derive(Clone, Copy)]
+pub(super) struct FigureLine {
+    pub(super) id: NameId,
+    pub(super) length: usize,
+}
+
+/// Keeps the texts of figures. Most are the very text of another kernel, whose end need not be looked for.
+pub(super) trait FigureLines {
+    /// The line at the start of `rest`, if it `is_whole`.
+    fn line(&mut self, rest: &[u8], is_whole: fn(&[u8]) -> bool) -> Option<FigureLine>;
 }
 
 const ENTRY: &[u8] = b"ptxas info    : Compiling entry function '";
 const PROPERTIES: &[u8] = b"ptxas info    : Function properties for ";
 const USED_LEAD: &[u8] = b"ptxas info    : ";
+const TIME: &[u8] = b"ptxas info    : Compile time = ";
 const INDENT: &[u8] = b"    ";
 
 /// The report of a kernel at the start of `text`.
-pub(super) fn kernel(text: &[u8]) -> Option<KernelBlock<'_>> {
+pub(super) fn kernel<'b>(text: &'b [u8], lines: &mut impl FigureLines) -> Option<KernelBlock<'b>> {
     let rest = text.strip_prefix(ENTRY)?;
     let name = &rest[..memchr::memchr(b'\'', rest)?];
     let rest = rest[name.len()..].strip_prefix(b"' for '")?;
     let arch = &rest[..rest.iter().take(12).position(|b| *b == b'\'')?];
     let rest = rest[arch.len()..].strip_prefix(b"'\n")?;
-    let properties = function(rest)?;
-    if properties.name != name {
-        return None;
-    }
-    let frame_line = text.len() - rest.len() + properties.frame_line;
-    let used_line = text.len() - rest.len() + properties.end + 1;
-    let used = text[used_line..].strip_prefix(USED_LEAD)?;
-    let used = &used[..memchr::memchr(b'\n', used)?];
-    let line = USED_LEAD.len() + used.len();
-    if !used.starts_with(b"Used ") || !is_plain_end(used) || is_wrap_width(line) {
-        return None;
-    }
     let arch = Arch::from_bytes(arch)?;
-    Some(KernelBlock { name, arch, frame: properties.frame, used, frame_line, used_line, end: used_line + line })
+    let after_name = rest.strip_prefix(PROPERTIES)?.strip_prefix(name)?;
+    let properties = text.len() - rest.len();
+    let (frame, frame_line, frame_end) = named_frame(text, properties, name, after_name, lines)?;
+    let used_line = frame_end + 1;
+    let used_text = text.get(used_line..)?.strip_prefix(USED_LEAD)?;
+    let used = used_text.starts_with(b"Used ").then(|| lines.line(used_text, ends_plainly)).flatten()?;
+    let length = USED_LEAD.len() + used.length;
+    let end = used_line + length;
+    (!is_wrap_width(length)).then_some(KernelBlock { name, arch, frame, used: used.id, frame_line, used_line, end })
 }
 
-/// The report of a device function, or the properties of an entry, at the start of `text`.
-pub(super) fn function(text: &[u8]) -> Option<FunctionBlock<'_>> {
+/// The report of a device function at the start of `text`.
+pub(super) fn function<'b>(text: &'b [u8], lines: &mut impl FigureLines) -> Option<FunctionBlock<'b>> {
     let rest = text.strip_prefix(PROPERTIES)?;
     let name = &rest[..memchr::memchr(b'\n', rest)?];
-    let frame_line = PROPERTIES.len() + name.len() + 1;
-    let frame = text[frame_line..].strip_prefix(INDENT)?;
-    let frame = &frame[..memchr::memchr(b'\n', frame)?];
-    let plain = is_plain_name(name) && !is_wrap_width(PROPERTIES.len() + name.len());
-    let whole = frame.first().is_some_and(u8::is_ascii_digit) && frame.ends_with(b" bytes spill loads");
-    (plain && whole).then_some(FunctionBlock { name, frame, frame_line, end: frame_line + INDENT.len() + frame.len() })
+    let (frame, frame_line, end) = named_frame(text, 0, name, &rest[name.len()..], lines)?;
+    Some(FunctionBlock { name, frame, frame_line, end })
+}
+
+/// The frame under the `name` in the properties at `properties`, where its line starts, and where that ends.
+fn named_frame(
+    text: &[u8],
+    properties: usize,
+    name: &[u8],
+    after_name: &[u8],
+    lines: &mut impl FigureLines,
+) -> Option<(NameId, usize, usize)> {
+    let frame_text = after_name.strip_prefix(b"\n")?.strip_prefix(INDENT)?;
+    if !is_plain_name(name) || is_wrap_width(PROPERTIES.len() + name.len()) {
+        return None;
+    }
+    let frame = frame_text.first()?.is_ascii_digit().then(|| lines.line(frame_text, is_whole_frame)).flatten()?;
+    let line = properties + PROPERTIES.len() + name.len() + 1;
+    debug_assert!(text[line..].starts_with(INDENT));
+    Some((frame.id, line, line + INDENT.len() + frame.length))
+}
+
+/// The compile time at the start of `text`, in milliseconds, and where its line ends.
+pub(super) fn time(text: &[u8]) -> Option<(f64, usize)> {
+    let rest = text.strip_prefix(TIME)?;
+    let (ms, length) = usage::decimal(rest)?;
+    rest[length..].starts_with(b" ms\n").then_some((ms, TIME.len() + length + b" ms".len()))
 }
 
 /// A mangled or C name: nothing in it that a terminal, a browser or another process could have put there.
@@ -73,26 +105,54 @@ fn is_plain_name(name: &[u8]) -> bool {
     name.first().is_some_and(c) && name.last().is_some_and(c) && memchr::memchr3(b' ', b'&', 0x1b, name).is_none()
 }
 
+fn is_whole_frame(text: &[u8]) -> bool {
+    text.ends_with(b" bytes spill loads")
+}
+
 /// Ends with a letter or a bank, not with a comma or something that damaged it.
-fn is_plain_end(text: &[u8]) -> bool {
+fn ends_plainly(text: &[u8]) -> bool {
     text.last().is_some_and(|b| b.is_ascii_lowercase() || *b == b']') && !text.contains(&0x1b)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Names;
 
     const TEXT: &str = "ptxas info    : Compiling entry function '_Z1kPi' for 'sm_90a'\nptxas info    : Function properties for _Z1kPi\n    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 8 registers, used 0 barriers\nptxas info    : Compile time = 4.917 ms\n";
 
+    /// Keeps every line.
+    #[derive(Default)]
+    struct Kept(Names);
+
+    impl FigureLines for Kept {
+        fn line(&mut self, rest: &[u8], is_whole: fn(&[u8]) -> bool) -> Option<FigureLine> {
+            let text = &rest[..memchr::memchr(b'\n', rest)?];
+            is_whole(text).then(|| FigureLine { id: self.0.intern(text), length: text.len() })
+        }
+    }
+
     #[test]
     fn a_whole_report_is_taken_with_the_places_of_its_lines() {
-        let block = kernel(TEXT.as_bytes()).expect("a kernel");
+        let mut kept = Kept::default();
+        let block = kernel(TEXT.as_bytes(), &mut kept).expect("a kernel");
         assert_eq!((block.name, block.arch.to_string()), (&b"_Z1kPi"[..], "sm_90a".to_owned()));
-        assert_eq!(block.frame, b"8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads");
-        assert_eq!(block.used, b"Used 8 registers, used 0 barriers");
+        assert_eq!(kept.0.get(block.frame), b"8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads");
+        assert_eq!(kept.0.get(block.used), b"Used 8 registers, used 0 barriers");
         assert!(TEXT[block.frame_line..].starts_with("    8 bytes"));
         assert!(TEXT[block.used_line..].starts_with("ptxas info    : Used 8"));
-        assert!(TEXT[block.end..].starts_with("\nptxas info    : Compile time"));
+        let after = &TEXT[block.end + 1..];
+        assert_eq!(time(after.as_bytes()), Some((4.917, after.len() - 1)));
+    }
+
+    #[test]
+    fn a_report_of_a_function_has_no_figures_but_its_frame() {
+        let mut kept = Kept::default();
+        let text = &TEXT[TEXT.find('\n').expect("a line") + 1..];
+        let block = function(text.as_bytes(), &mut kept).expect("a function");
+        assert_eq!((block.name, kept.0.len()), (&b"_Z1kPi"[..], 1));
+        assert!(text[block.frame_line..].starts_with("    8 bytes"));
+        assert!(text[block.end..].starts_with("\nptxas info    : Used"));
     }
 
     #[test]
@@ -107,7 +167,11 @@ mod tests {
             ("spill loads", "spill"),
             ("ptxas info    : Used", "x\nptxas info    : Used"),
         ] {
-            assert!(kernel(TEXT.replacen(part, other, 1).as_bytes()).is_none(), "{part:?} as {other:?}");
+            let text = TEXT.replacen(part, other, 1);
+            assert!(kernel(text.as_bytes(), &mut Kept::default()).is_none(), "{part:?} as {other:?}");
+        }
+        for other in ["Compile time = 4.917 s\n", "Compile time = 4..917 ms\n", "Compile time = 4.917 ms"] {
+            assert_eq!(time(format!("ptxas info    : {other}").as_bytes()), None);
         }
     }
 }

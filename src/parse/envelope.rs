@@ -44,13 +44,8 @@ const TOOLS: [(&[u8], Tool); 5] = [
 /// Width to which the tools pad a severity.
 const PADDED: usize = 8;
 
-/// Whether `line` starts with an undamaged message of ptxas.
-pub(crate) fn is_plain(line: &[u8]) -> bool {
-    plain(line).is_some()
-}
-
 /// What ptxas itself prints before nearly every text, all equally long; tried first.
-fn plain(line: &[u8]) -> Option<Envelope> {
+pub(crate) fn plain(line: &[u8]) -> Option<Envelope> {
     // Compared as numbers: matching on the bytes would look at them one by one.
     const INFO: u128 = u128::from_ne_bytes(*b"ptxas info    : ");
     const WARNING: u128 = u128::from_ne_bytes(*b"ptxas warning : ");

@@ -178,7 +178,7 @@ impl Log<'_, '_, '_> {
         let mut at = start;
         while at < end {
             // Records come in bursts: the next line is often one too, and then needs no search.
-            let (line, found) = if self.lines.wants_every_line() || envelope::is_plain(&buffer[at..end]) {
+            let (line, found) = if self.lines.wants_every_line() || envelope::plain(&buffer[at..end]).is_some() {
                 (at, at)
             } else {
                 match scanner.find(buffer, at) {
@@ -186,25 +186,21 @@ impl Log<'_, '_, '_> {
                     None => break,
                 }
             };
-            if let Some(block_end) = self.lines.take_block(&buffer[..end], line) {
-                if self.echo.mode == EchoMode::Others {
-                    self.swallow(buffer, line, block_end);
+            let (line_end, understood) = match self.lines.take_plain(&buffer[..end], line) {
+                Some(taken) => taken,
+                None => {
+                    let line_end = scan::line_end(buffer, found, end);
+                    let long = found - line >= LONG_LINE;
+                    let understood =
+                        if long { Understood::Nothing } else { self.lines.take(buffer, line..line_end, found - line) };
+                    (line_end, understood)
                 }
-                first_report.get_or_insert(line);
-                at = block_end + 1;
-                continue;
-            }
-            let line_end = scan::line_end(buffer, found, end);
-            if found - line >= LONG_LINE {
-                at = line_end + 1;
-                continue;
-            }
-            let understood = self.lines.take(buffer, line..line_end, found - line);
+            };
             let from = self.lines.report_start(line);
-            if understood == Understood::Report && self.echo.mode == EchoMode::Others {
-                self.swallow(buffer, from, line_end);
-            }
             if understood == Understood::Report {
+                if self.echo.mode == EchoMode::Others {
+                    self.swallow(buffer, from, line_end);
+                }
                 first_report.get_or_insert(line);
             }
             at = line_end + 1;

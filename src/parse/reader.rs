@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::assemble::{Assembler, Completeness, End, Places, Weight};
-use super::block::{self, FunctionBlock, KernelBlock};
+use super::block;
 use super::envelope::{self, Envelope, Severity, Tool};
 use super::listing;
 use super::log::LONG_LINE;
@@ -165,25 +165,44 @@ impl<'r> LineReader<'r> {
         self.listing_start.take().unwrap_or(start)
     }
 
-    /// Reads the whole report of a kernel or device function that starts at `start`, if it is an undamaged one and nothing
-    /// is open; where it ends.
-    pub(super) fn take_block(&mut self, buffer: &[u8], start: usize) -> Option<usize> {
+    /// Reads what stands at `start` if it is an undamaged message of ptxas that nothing open has a claim on: a whole report
+    /// of a kernel or device function, or the line of a warning. Where that ends.
+    pub(super) fn take_plain(&mut self, buffer: &[u8], start: usize) -> Option<(usize, Understood)> {
         let text = &buffer[start..];
-        if !text.starts_with(b"ptxas info    : ") || self.wants_every_line() || !self.assembler.is_idle() {
+        let envelope = envelope::plain(text)?;
+        if self.wants_every_line() {
             return None;
         }
+        if envelope.severity == Severity::Info {
+            return Some((start + self.take_block(buffer, start)?, Understood::Report));
+        }
+        let end = scan::line_end(buffer, start, buffer.len());
+        let line = &buffer[start..end];
+        if line.len() >= LONG_LINE {
+            return None;
+        }
+        let at = At { buffer, line: start, column: 0 };
+        Some((end, self.read_message(at, line, envelope)))
+    }
+
+    fn take_block(&mut self, buffer: &[u8], start: usize) -> Option<usize> {
+        if !self.assembler.is_idle() {
+            return None;
+        }
+        let text = &buffer[start..];
         let (lines, end) = match text.get(16) {
-            Some(b'C') => (4, self.take_kernel(buffer, start, block::kernel(text)?)?),
-            Some(b'F') => (2, self.take_function(buffer, start, block::function(text)?)?),
+            Some(b'C') => self.take_kernel(buffer, start)?,
+            Some(b'F') => (2, self.take_function(buffer, start)?),
             _ => return None,
         };
         self.met_records = true;
-        self.frame_for = 0;
         self.assembler.facts().records += lines;
-        Some(start + end)
+        Some(end)
     }
 
-    fn take_kernel(&mut self, buffer: &[u8], start: usize, block: KernelBlock<'_>) -> Option<usize> {
+    /// How many lines, and where they end, counted from `start`.
+    fn take_kernel(&mut self, buffer: &[u8], start: usize) -> Option<(u64, usize)> {
+        let block = block::kernel(&buffer[start..], &mut self.assembler)?;
         let position = &mut self.position;
         let at = |line: usize, column: usize| At { buffer, line: start + line, column };
         let places = || Places {
@@ -191,16 +210,25 @@ impl<'r> LineReader<'r> {
             frame: position.place_below(2, at(block.frame_line, 4)),
             used: position.place_below(1, at(block.used_line, 16)),
         };
-        let taken = self.assembler.whole_kernel(block.name, block.arch, block.frame, block.used, places);
-        taken.then_some(block.end)
+        if !self.assembler.whole_kernel(&block, places) {
+            return None;
+        }
+        let after = block.end + 1;
+        match block::time(&buffer[start + after..]) {
+            Some((ms, end)) => {
+                self.assembler.compile_time(ms);
+                Some((5, after + end))
+            }
+            None => Some((4, block.end)),
+        }
     }
 
-    fn take_function(&mut self, buffer: &[u8], start: usize, block: FunctionBlock<'_>) -> Option<usize> {
+    fn take_function(&mut self, buffer: &[u8], start: usize) -> Option<usize> {
+        let block = block::function(&buffer[start..], &mut self.assembler)?;
         let position = &mut self.position;
         let at = |line: usize, column: usize| At { buffer, line: start + line, column };
         let places = || (position.place(at(0, 0)), position.place_below(1, at(block.frame_line, 4)));
-        let taken = self.assembler.whole_function(block.name, block.frame, places);
-        taken.then_some(block.end)
+        self.assembler.whole_function(&block, places).then_some(block.end)
     }
 
     /// Reads the line at `range` of the buffer; nothing before `found` in it is of interest.

@@ -1,15 +1,80 @@
 //! Finds the few lines of a log that matter without looking at the others.
 //!
 //! Most of a build log is other tools' text. Whatever matters in it, a message of a CUDA tool, an error of any tool, a
-//! figure of a listing, has a colon, and what stands before the colon tells it from the others: so colons are searched
-//! for, at memory speed, and only a line with one that counts is ever split from its neighbours.
+//! figure of a listing, has one of a few words in it: these are searched for, at memory speed, and only a line with one of
+//! them is ever split from its neighbours.
 
 use std::sync::LazyLock;
 
+use aho_corasick::packed;
+use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem::Finder;
 
 static FRAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" bytes stack frame"));
 static LISTING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("REG:"));
+
+/// What a line that matters has in it. Each begins with three bytes that are rare in a log, as these are what is looked at
+/// first.
+const SIGNS: [&str; 20] = [
+    // The severities of the CUDA tools, padded with whatever a copy left of it.
+    "  :",
+    "\t :",
+    "o :",
+    "g :",
+    "r :",
+    "l :",
+    " \t:",
+    "\t\t:",
+    "o\t:",
+    "g\t:",
+    "r\t:",
+    "l\t:",
+    "info:",
+    "error:",
+    "Error:",
+    "ERROR:",
+    "REG:",
+    "FAILED:",
+    // make
+    ": *** [",
+    // ninja
+    "ja: build stopped",
+];
+
+/// What has to be looked at closer: `error C2065:`, `CMake Error at x.txt:3 (message):`.
+const DOUBTFUL: [&str; 2] = ["error ", "e Error "];
+
+static ALL: LazyLock<Searcher> = LazyLock::new(Searcher::new);
+
+/// A search for all signs at once: with vector instructions, or without where the machine has none.
+enum Searcher {
+    Packed(packed::Searcher),
+    Plain(AhoCorasick),
+}
+
+impl Searcher {
+    fn new() -> Searcher {
+        let signs = || SIGNS.iter().chain(&DOUBTFUL);
+        match packed::Searcher::new(signs()) {
+            Some(packed) => Searcher::Packed(packed),
+            None => Searcher::Plain(
+                AhoCorasick::builder()
+                    .match_kind(MatchKind::LeftmostFirst)
+                    .build(signs())
+                    .expect("bug: the signs are fixed"),
+            ),
+        }
+    }
+
+    /// Which sign is the first at or after `from`, and where it starts and ends.
+    fn first(&self, text: &[u8], from: usize) -> Option<(usize, usize, usize)> {
+        let found = match self {
+            Searcher::Packed(searcher) => searcher.find_in(text, (from..text.len()).into()),
+            Searcher::Plain(searcher) => searcher.find(aho_corasick::Input::new(text).range(from..)),
+        }?;
+        Some((found.pattern().as_usize(), found.start(), found.end()))
+    }
+}
 
 /// Whether `line` can hold figures of a `cuobjdump` listing.
 pub(crate) fn holds_listing(line: &[u8]) -> bool {
@@ -18,14 +83,14 @@ pub(crate) fn holds_listing(line: &[u8]) -> bool {
 
 /// Whether `line` can hold the error of another tool.
 pub(crate) fn holds_error(line: &[u8]) -> bool {
-    memchr::memchr_iter(b':', line).any(|at| matters(line, at))
+    next_sign(line, 0).is_some()
 }
 
 /// Walks the places that matter in one buffer, in order.
 pub(crate) struct Scanner {
     end: usize,
-    colon: Next,
-    /// Stack frames, which have no colon: looked for in a log of which nothing else was read yet.
+    sign: Next,
+    /// Stack frames, which have no sign: looked for in a log of which nothing else was read yet.
     frame: Next,
 }
 
@@ -56,66 +121,36 @@ impl Next {
 impl Scanner {
     /// Over the first `end` bytes of a buffer.
     pub(crate) fn new(end: usize, frames: bool) -> Scanner {
-        Scanner { end, colon: Next::SearchFrom(0), frame: if frames { Next::SearchFrom(0) } else { Next::Nowhere } }
+        Scanner { end, sign: Next::SearchFrom(0), frame: if frames { Next::SearchFrom(0) } else { Next::Nowhere } }
     }
 
     /// The first place that matters at or after `from`.
     pub(crate) fn find(&mut self, buffer: &[u8], from: usize) -> Option<usize> {
         let text = &buffer[..self.end];
-        let colon = self.colon.at_or_after(from, |from| mattering_colon(text, from));
+        let sign = self.sign.at_or_after(from, |from| next_sign(text, from));
         let frame = self.frame.at_or_after(from, |from| FRAME.find(&text[from..]).map(|at| from + at));
-        [colon, frame].into_iter().flatten().min()
+        [sign, frame].into_iter().flatten().min()
     }
 }
 
-fn mattering_colon(text: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
+/// The first sign at or after `from`: its last byte, which is the colon where it has one.
+fn next_sign(text: &[u8], from: usize) -> Option<usize> {
+    let mut from = from;
     loop {
-        at += memchr::memchr(b':', &text[at..])?;
-        if matters(text, at) {
-            return Some(at);
+        let (sign, start, end) = ALL.first(text, from)?;
+        if sign < SIGNS.len() || is_numbered(&text[end..]) || text[..end].ends_with(b"CMake Error ") {
+            return Some(end - 1);
         }
-        at += 1;
+        from = start + 1;
     }
 }
 
-/// Whether the colon at `colon` can be that of a message, an error or a listing.
-fn matters(buffer: &[u8], colon: usize) -> bool {
-    let (before, after) = buffer.split_at(colon);
-    match before.last() {
-        // The padded forms of all CUDA tools.
-        Some(b' ' | b'\t') => true,
-        // The same, squeezed by a copy.
-        Some(b'o') => before.ends_with(b"info"),
-        Some(b'r') => before.ends_with(b"error") || before.ends_with(b"Error"),
-        Some(b'R') => before.ends_with(b"ERROR"),
-        Some(b'G') => before.ends_with(b"REG"),
-        Some(b'D') => before.ends_with(b"FAILED") || is_numbered_error(before),
-        Some(b'0'..=b'9') => is_numbered_error(before),
-        Some(b'a') => before.ends_with(b"ninja") && after.starts_with(b": build stopped"),
-        Some(b']') => after.starts_with(b": *** ["),
-        Some(b'e') => after.starts_with(b": *** [") || (ends_line(after) && before.ends_with(b".cmake")),
-        // `CMake Error at CMakeLists.txt:3 (message):`
-        Some(b')') => ends_line(after),
-        Some(b't') => ends_line(after) && before.ends_with(b".txt"),
-        _ => false,
-    }
-}
-
-/// Whether the colon at the start of `after` is the last byte of its line.
-fn ends_line(after: &[u8]) -> bool {
-    matches!(after.get(1), None | Some(b'\n' | b'\r'))
-}
-
-/// `error C2065`, `error #20-D`
-fn is_numbered_error(before: &[u8]) -> bool {
+/// What follows `error ` in `error C2065:`, `error #20-D :`.
+fn is_numbered(after: &[u8]) -> bool {
     const LONGEST: usize = 12;
-    let is_code = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'#' | b'-');
-    let tail = &before[before.len().saturating_sub(LONGEST + 1)..];
-    let code = tail.iter().rposition(|b| !is_code(b));
-    code.is_some_and(|blank| {
-        tail[blank] == b' ' && before[..before.len() - (tail.len() - blank) + 1].ends_with(b"error ")
-    })
+    let code = after.iter().take(LONGEST).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'#' | b'-')).count();
+    let after = &after[code..];
+    after.strip_prefix(b" ").unwrap_or(after).starts_with(b":")
 }
 
 /// Where the line that holds `at` starts, not before `floor`.

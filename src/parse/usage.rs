@@ -275,13 +275,35 @@ pub(crate) fn why_unread(text: &[u8], otherwise: Unread) -> Unread {
 
 /// `Compile time = 58.684 ms`, in milliseconds.
 pub(crate) fn compile_time(input: &[u8]) -> Option<f64> {
-    let (_, digits) = milliseconds(input).ok()?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    let rest = input.strip_prefix(b"Compile time =")?.trim_ascii_start();
+    let (ms, length) = decimal(rest)?;
+    let unit = rest[length..].trim_ascii_start();
+    (unit.len() < rest.len() - length && unit.starts_with(b"ms")).then_some(ms)
 }
 
-fn milliseconds(input: &[u8]) -> IResult<&[u8], &[u8]> {
-    let decimal = take_while1(|b: u8| b.is_ascii_digit() || b == b'.');
-    delimited((tag("Compile time ="), space0), decimal, (space1, tag("ms"))).parse(input)
+/// The number `58.684` at the start of `text`, and how long it is.
+pub(crate) fn decimal(text: &[u8]) -> Option<(f64, usize)> {
+    /// Up to this many digits both parts of the fraction below are whole numbers of an `f64`, so their quotient is the
+    /// number as nearly as it can be.
+    const EXACT: usize = 15;
+    let (mut number, mut digits, mut decimals) = (0_u64, 0, 0);
+    let mut point = false;
+    let mut length = 0;
+    for byte in text.iter().take(EXACT + 2) {
+        match byte {
+            b'0'..=b'9' => {
+                number = number * 10 + u64::from(byte - b'0');
+                digits += 1;
+                decimals += i32::from(point);
+            }
+            b'.' if !point && digits > 0 => point = true,
+            _ => break,
+        }
+        length += 1;
+    }
+    let ends = !matches!(text.get(length), Some(b'0'..=b'9' | b'.'));
+    let whole = digits > 0 && digits <= EXACT && ends;
+    whole.then(|| (number as f64 / 10_f64.powi(decimals), length))
 }
 
 /// `1028 bytes gmem, 256 bytes cmem[3]`: what opens the report of a ptxas or nvlink run.

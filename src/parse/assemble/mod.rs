@@ -17,6 +17,7 @@ use self::open::{Complete, Figures, Open};
 use self::room::Room;
 pub(crate) use self::room::Weight;
 use self::stream::{Function, Stream};
+use super::block::{FunctionBlock, KernelBlock};
 use super::usage::{self, Frame, Usage};
 use crate::model::{
     Arch, Bytes, Evidence, Kernel, Kind, Message, MessageKind, NameId, Place, Quote, Report, Resources, Unread,
@@ -143,42 +144,30 @@ impl<'r> Assembler<'r> {
 
     /// The whole report of a kernel, while nothing else is open. False, and nothing done, when its figures are not whole.
     /// Its places are asked for only when it says something new.
-    pub(crate) fn whole_kernel(
-        &mut self,
-        name: &[u8],
-        arch: Arch,
-        frame_text: &[u8],
-        used_text: &[u8],
-        places: impl FnOnce() -> Places,
-    ) -> bool {
-        if used_text.len().max(frame_text.len()) > MAX_QUOTE {
-            return false;
-        }
-        let (frame_id, used_id) = (self.report.texts.intern(frame_text), self.report.texts.intern(used_text));
-        let frame = self.parsed.frame(frame_id, frame_text);
-        let Some(usage) = self.parsed.usage(used_id, used_text).filter(|_| frame.is_some()) else { return false };
-        if usage.unfinished || usage.unread_item {
-            return false;
-        }
+    pub(crate) fn whole_kernel(&mut self, block: &KernelBlock<'_>, places: impl FnOnce() -> Places) -> bool {
+        let texts = &self.report.texts;
+        let frame = self.parsed.frame(block.frame, texts.get(block.frame));
+        let usage = self.parsed.usage(block.used, texts.get(block.used)).filter(|_| frame.is_some());
+        let Some(usage) = usage.filter(|usage| !usage.unfinished && !usage.unread_item) else { return false };
         self.flush_function();
-        self.stream.note_entry(Some(arch));
+        self.stream.note_entry(Some(block.arch));
         self.stream.note_figures(&usage);
         self.stream.has_properties = true;
-        let name = Some(self.report.names.intern(name));
+        let name = Some(self.report.names.intern(block.name));
         let key = Key {
             name,
-            arch: Some(arch),
+            arch: Some(block.arch),
             entry: true,
             ambiguous: false,
-            frame: Some(frame_id),
-            usage: Some(used_id),
+            frame: Some(block.frame),
+            usage: Some(block.used),
             burst: None,
         };
         let at = self.kernels.find_or_add(key, &mut self.report.kernels, || {
             let places = places();
-            let mut open = Open::new(name, Some(arch), places.name);
-            open.frame = Some((Quote { place: places.frame, text: frame_id }, frame));
-            let quote = Quote { place: places.used, text: used_id };
+            let mut open = Open::new(name, Some(block.arch), places.name);
+            open.frame = Some((Quote { place: places.frame, text: block.frame }, frame));
+            let quote = Quote { place: places.used, text: block.used };
             kernel(open, Some(&Figures { quote, usage, cut: false }), None)
         });
         self.stream.times.expect(Some(at));
@@ -189,17 +178,13 @@ impl<'r> Assembler<'r> {
     /// The places of name and frame are asked for only when it is: lines are counted forwards.
     pub(crate) fn whole_function(
         &mut self,
-        name: &[u8],
-        frame_text: &[u8],
+        block: &FunctionBlock<'_>,
         places: impl FnOnce() -> (Place, Place),
     ) -> bool {
-        if frame_text.len() > MAX_QUOTE {
-            return false;
-        }
-        let text = self.report.texts.intern(frame_text);
-        let Some(frame) = self.parsed.frame(text, frame_text) else { return false };
+        let text = block.frame;
+        let Some(frame) = self.parsed.frame(text, self.report.texts.get(text)) else { return false };
         self.flush_function();
-        let name = self.report.names.intern(name);
+        let name = self.report.names.intern(block.name);
         let (name_place, frame_place) = places();
         let frame = (Quote { place: frame_place, text }, Some(frame));
         self.stream.function = Some(Function { name, place: name_place, frame, time: None, ambiguous: false });

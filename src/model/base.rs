@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::symbol::without_static;
 
 /// Deepest nesting that is followed.
-const MAX_DEPTH: u32 = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The qualified name, as `A<…>::f`, with the template arguments left out at every level and without parameters. A name
 /// of another form, or one that is not understood to its end, is its own base.
@@ -14,10 +14,9 @@ const MAX_DEPTH: u32 = 64;
 pub fn base(name: &[u8]) -> Cow<'_, [u8]> {
     let inner = without_static(name);
     if let Some(mangled) = inner.strip_prefix(b"_Z") {
-        let mut reader = Reader { rest: mangled, depth: 0, out: Some(Vec::new()) };
-        let read = reader.name();
-        return match (read, reader.out) {
-            (Some(()), Some(base)) if !base.is_empty() => Cow::Owned(base),
+        let mut reader = Reader { text: mangled, at: 0, out: Vec::new() };
+        return match reader.name() {
+            Some(()) if !reader.out.is_empty() => Cow::Owned(reader.out),
             _ => Cow::Borrowed(name),
         };
     }
@@ -61,327 +60,283 @@ fn written_base(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Reads the grammar of mangled names as far as names of kernels use it. `None` means: not understood.
 struct Reader<'a> {
-    rest: &'a [u8],
-    depth: u32,
-    /// What was read of the name; `None` within template arguments and other parts that are left out.
-    out: Option<Vec<u8>>,
+    text: &'a [u8],
+    /// Bytes that are read.
+    at: usize,
+    /// What was read of the name.
+    out: Vec<u8>,
+}
+
+/// What an `E` ends, within template arguments.
+#[derive(Clone, Copy, PartialEq)]
+enum Open {
+    /// A list: of arguments, of the parts of a name, of the parameters of a function.
+    List,
+    /// The parts of a name, where an `L` only tells how it is linked.
+    Name,
+    /// A value, after its type: `Li128E`.
+    Value,
+    /// The parameters of a lambda, after which it is numbered: `UlvE0_`.
+    Lambda,
 }
 
 impl<'a> Reader<'a> {
     fn peek(&self) -> Option<u8> {
-        self.rest.first().copied()
+        self.text.get(self.at).copied()
     }
 
-    fn eat(&mut self, lead: &[u8]) -> bool {
-        let eaten = self.rest.strip_prefix(lead);
-        self.rest = eaten.unwrap_or(self.rest);
-        eaten.is_some()
+    fn peek_second(&self) -> Option<u8> {
+        self.text.get(self.at + 1).copied()
     }
 
+    fn eat(&mut self, byte: u8) -> bool {
+        let eaten = self.peek() == Some(byte);
+        self.at += usize::from(eaten);
+        eaten
+    }
+
+    fn eat_two(&mut self, lead: [u8; 2]) -> bool {
+        let eaten = self.peek() == Some(lead[0]) && self.peek_second() == Some(lead[1]);
+        self.at += if eaten { 2 } else { 0 };
+        eaten
+    }
+
+    /// Passes over bytes of one kind.
+    fn skip(&mut self, is_of_kind: impl Fn(u8) -> bool) {
+        while self.peek().is_some_and(&is_of_kind) {
+            self.at += 1;
+        }
+    }
+
+    /// One more part of the name.
     fn say(&mut self, part: &[u8]) {
-        if let Some(out) = &mut self.out {
-            if !out.is_empty() && part != "<…>".as_bytes() {
-                out.extend_from_slice(b"::");
-            }
-            out.extend_from_slice(part);
+        if !self.out.is_empty() {
+            self.out.extend_from_slice(b"::");
         }
-    }
-
-    /// Runs `read` one level deeper, and without keeping what it reads.
-    fn silently(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
-        if self.depth == MAX_DEPTH {
-            return None;
-        }
-        let out = self.out.take();
-        self.depth += 1;
-        let result = read(self);
-        self.depth -= 1;
-        self.out = out;
-        result
+        self.out.extend_from_slice(part);
     }
 
     /// `N2ns1AIiE1fE`, `8pressureILi128EE`, `St4swap`.
     fn name(&mut self) -> Option<()> {
-        if self.eat(b"N") {
-            while self.eat(b"K") || self.eat(b"V") || self.eat(b"r") {}
-            let _ = self.eat(b"R") || self.eat(b"O");
+        if self.eat(b'N') {
+            self.skip(|byte| matches!(byte, b'K' | b'V' | b'r'));
+            let _ = self.eat(b'R') || self.eat(b'O');
             let mut first = true;
-            while !self.eat(b"E") {
+            while !self.eat(b'E') {
                 self.part(first)?;
                 first = false;
             }
             return (!first).then_some(());
         }
         // `St4swap` is two parts.
-        let of_std = self.rest.starts_with(b"St");
+        let of_std = self.text[self.at..].starts_with(b"St");
         self.part(true)?;
         if of_std {
             self.part(false)?;
         }
-        if self.peek() == Some(b'I') {
-            self.arguments()?;
-        }
-        Some(())
+        if self.peek() == Some(b'I') { self.arguments() } else { Some(()) }
     }
 
     /// One part of a nested name.
     fn part(&mut self, first: bool) -> Option<()> {
-        let _ = self.eat(b"L");
+        let _ = self.eat(b'L');
         match self.peek()? {
             b'0'..=b'9' => {
                 let identifier = self.identifier()?;
                 // The name of an anonymous namespace holds a hash that differs from build to build.
                 let anonymous = identifier.starts_with(b"_GLOBAL__N_");
                 self.say(if anonymous { b"(anonymous namespace)" } else { identifier });
-                while self.eat(b"B") {
+                while self.eat(b'B') {
                     self.identifier()?;
                 }
                 Some(())
             }
             b'I' if !first => self.arguments(),
             b'S' => {
-                let from = self.rest;
+                let start = self.at;
+                self.at += 1;
                 self.substitution()?;
-                self.say(&from[..from.len() - self.rest.len()]);
+                self.say(&self.text[start..self.at]);
                 Some(())
             }
-            b'C' | b'D' if !first && matches!(self.rest.get(1), Some(b'0'..=b'5')) => {
-                let part = &self.rest[..2];
-                self.rest = &self.rest[2..];
-                self.say(part);
+            b'C' | b'D' if !first && matches!(self.peek_second(), Some(b'0'..=b'5')) => {
+                let start = self.at;
+                self.at += 2;
+                self.say(&self.text[start..self.at]);
                 Some(())
             }
             // Names of operators, but none that hold a type.
-            b'a'..=b'z' if self.rest.get(1).is_some_and(u8::is_ascii_alphabetic) => {
-                let operator = &self.rest[..2];
+            b'a'..=b'z' if self.peek_second().is_some_and(|second| second.is_ascii_alphabetic()) => {
+                let operator = &self.text[self.at..self.at + 2];
                 if matches!(operator, b"cv" | b"li") {
                     return None;
                 }
-                self.rest = &self.rest[2..];
+                self.at += 2;
                 self.say(b"operator ");
-                if let Some(out) = &mut self.out {
-                    out.extend_from_slice(operator);
-                }
+                self.out.extend_from_slice(operator);
                 Some(())
             }
-            b'T' if self.out.is_none() => self.parameter(),
-            b'U' if self.out.is_none() => self.unnamed(),
             _ => None,
         }
     }
 
     fn identifier(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
-        let identifier = self.rest.get(..length)?;
-        self.rest = &self.rest[length..];
+        let identifier = self.text.get(self.at..self.at.checked_add(length)?)?;
+        self.at += length;
         (length > 0).then_some(identifier)
     }
 
     fn number(&mut self) -> Option<usize> {
-        let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let number = std::str::from_utf8(&self.rest[..digits]).ok()?.parse().ok();
-        self.rest = &self.rest[digits..];
-        number
-    }
-
-    fn arguments(&mut self) -> Option<()> {
-        self.say("<…>".as_bytes());
-        self.silently(Self::argument_list)
-    }
-
-    fn argument_list(&mut self) -> Option<()> {
-        if !self.eat(b"I") {
-            return None;
+        let start = self.at;
+        let mut number = Some(0_usize);
+        while let Some(digit @ b'0'..=b'9') = self.peek() {
+            number = number.and_then(|number| number.checked_mul(10)?.checked_add(usize::from(digit - b'0')));
+            self.at += 1;
         }
-        while !self.eat(b"E") {
-            self.argument()?;
+        number.filter(|_| self.at > start)
+    }
+
+    /// Template arguments, which are left out: `ILi128E1AIiEE`. Nothing of them is asked but where they end, so of their
+    /// grammar only that is followed which an `E` depends on.
+    fn arguments(&mut self) -> Option<()> {
+        self.out.extend_from_slice("<…>".as_bytes());
+        self.at += 1;
+        let mut open = [Open::List; MAX_DEPTH];
+        let mut depth = 1;
+        while depth > 0 {
+            let inner = open[depth - 1];
+            let byte = self.peek()?;
+            self.at += 1;
+            let opened = match byte {
+                b'E' => {
+                    depth -= 1;
+                    if inner == Open::Lambda {
+                        self.sequence()?;
+                    }
+                    None
+                }
+                b'0'..=b'9' => {
+                    self.at -= 1;
+                    self.identifier()?;
+                    None
+                }
+                b'I' | b'J' | b'F' => Some(Open::List),
+                b'N' => Some(Open::Name),
+                b'L' => self.linkage_or_value(inner),
+                b'X' => {
+                    // Other expressions are seldom in the names of kernels, and hard.
+                    let _ = self.eat_two(*b"ad");
+                    if self.peek() != Some(b'L') {
+                        return None;
+                    }
+                    Some(Open::List)
+                }
+                b'Z' => Some(self.encoding()),
+                b'U' if self.eat(b'l') => Some(Open::Lambda),
+                _ => {
+                    self.leaf(byte, inner)?;
+                    None
+                }
+            };
+            if let Some(kind) = opened {
+                *open.get_mut(depth)? = kind;
+                depth += 1;
+            } else if depth > 0
+                && open[depth - 1] == Open::Value
+                && !self.is_before_type(byte)
+                && self.peek() != Some(b'I')
+            {
+                self.skip(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'n' | b'_'));
+                if !self.eat(b'E') {
+                    return None;
+                }
+                depth -= 1;
+            }
         }
         Some(())
     }
 
-    fn argument(&mut self) -> Option<()> {
-        match self.peek()? {
-            b'L' => self.literal(),
-            b'J' => self.silently(|reader| {
-                reader.rest = &reader.rest[1..];
-                while !reader.eat(b"E") {
-                    reader.argument()?;
-                }
-                Some(())
-            }),
-            b'X' => {
-                self.rest = &self.rest[1..];
-                // Other expressions are seldom in the names of kernels, and hard.
-                let _ = self.eat(b"ad");
-                self.literal()?;
-                self.eat(b"E").then_some(())
-            }
-            _ => self.a_type(),
+    /// Whether what was read last, which begins with `byte`, stands before a type and is none.
+    fn is_before_type(&self, byte: u8) -> bool {
+        match byte {
+            b'K' | b'P' | b'R' | b'O' | b'V' | b'r' | b'C' | b'G' | b'A' | b'M' | b'u' => true,
+            b'S' => self.text[..self.at].ends_with(b"St"),
+            _ => false,
         }
     }
 
-    /// `Li128E`, `Lb1E`, `LN2ns4KindE2E`, `L_Z3fooiE`.
-    fn literal(&mut self) -> Option<()> {
-        if !self.eat(b"L") {
-            return None;
+    /// What an `L` opens: nothing in a name, a function in `L_Z1fiE`, else a value.
+    fn linkage_or_value(&mut self, inner: Open) -> Option<Open> {
+        if self.eat_two(*b"_Z") {
+            return Some(self.encoding());
         }
-        if self.eat(b"_Z") {
-            self.silently(Self::encoding)?;
-            return self.eat(b"E").then_some(());
-        }
-        self.a_type()?;
-        let value =
-            self.rest.iter().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f' | b'n' | b'_'));
-        let value = value.count();
-        self.rest = &self.rest[value..];
-        self.eat(b"E").then_some(())
+        (inner != Open::Name).then_some(Open::Value)
     }
 
-    fn a_type(&mut self) -> Option<()> {
-        self.silently(Self::bare_type)
+    /// A function with its parameters.
+    fn encoding(&mut self) -> Open {
+        let _ = self.eat(b'L');
+        Open::List
     }
 
-    fn bare_type(&mut self) -> Option<()> {
-        // Qualifiers, pointers and references.
-        while let Some(b'P' | b'R' | b'O' | b'K' | b'V' | b'r' | b'C' | b'G') = self.peek() {
-            self.rest = &self.rest[1..];
-        }
-        match self.peek()? {
-            b'0'..=b'9' | b'N' => self.name(),
-            b'Z' => self.local_name(),
-            b'S' => {
-                let of_std = self.rest.starts_with(b"St");
-                self.substitution()?;
-                if of_std {
-                    self.identifier()?;
-                }
-                if self.peek() == Some(b'I') { self.silently(Self::argument_list) } else { Some(()) }
-            }
-            b'T' => {
-                self.parameter()?;
-                if self.peek() == Some(b'I') { self.silently(Self::argument_list) } else { Some(()) }
-            }
-            b'F' => {
-                self.rest = &self.rest[1..];
-                let _ = self.eat(b"Y");
-                while !self.eat(b"E") {
-                    self.a_type()?;
-                }
-                Some(())
-            }
+    /// What opens nothing and begins with `byte`, which is read.
+    fn leaf(&mut self, byte: u8, inner: Open) -> Option<()> {
+        match byte {
+            b'S' => self.substitution(),
+            b'T' => self.sequence(),
+            b'U' if self.eat(b't') => self.sequence(),
             b'A' => {
-                self.rest = &self.rest[1..];
-                self.number();
-                if !self.eat(b"_") {
-                    return None;
-                }
-                self.a_type()
+                let _ = self.number();
+                self.eat(b'_').then_some(())
             }
-            b'M' => {
-                self.rest = &self.rest[1..];
-                self.a_type()?;
-                self.a_type()
-            }
-            b'U' => self.unnamed(),
-            b'D' => {
-                let kind = *self.rest.get(1)?;
-                self.rest = &self.rest[2..];
-                match kind {
-                    b'p' => self.a_type(),
-                    b'o' => self.a_type(),
-                    b'n' | b'h' | b'i' | b's' | b'u' | b'a' | b'c' | b'd' | b'e' | b'f' => Some(()),
-                    b'v' => {
-                        self.number()?;
-                        if !self.eat(b"_") {
-                            return None;
-                        }
-                        self.a_type()
-                    }
-                    _ => None,
-                }
-            }
-            b'u' => {
-                self.rest = &self.rest[1..];
-                self.identifier().map(drop)
-            }
-            b'a'..=b'z' => {
-                self.rest = &self.rest[1..];
+            b'C' | b'D' if inner == Open::Name && matches!(self.peek(), Some(b'0'..=b'5')) => {
+                self.at += 1;
                 Some(())
+            }
+            b'D' => self.long_builtin(),
+            // One of several entities of one name in a function: `_0`, `__12_`.
+            b'_' if self.eat(b'_') => {
+                self.number()?;
+                self.eat(b'_').then_some(())
+            }
+            b'_' if self.peek().is_some_and(|next| next.is_ascii_digit()) => {
+                self.at += 1;
+                Some(())
+            }
+            // Builtin types, operators, and what stands before a type or a name.
+            b'a'..=b'z' | b'K' | b'P' | b'R' | b'O' | b'V' | b'C' | b'G' | b'M' | b'Y' | b'B' => Some(()),
+            _ => None,
+        }
+    }
+
+    /// `Dn`, `Dp…`, `Dv4_f`, after the `D`.
+    fn long_builtin(&mut self) -> Option<()> {
+        let kind = self.peek()?;
+        self.at += 1;
+        match kind {
+            b'p' | b'o' | b'n' | b'h' | b'i' | b's' | b'u' | b'a' | b'c' | b'd' | b'e' | b'f' => Some(()),
+            b'v' => {
+                self.number()?;
+                self.eat(b'_').then_some(())
             }
             _ => None,
         }
     }
 
-    /// `S_`, `S1A_`, `St`, `Sa`.
+    /// `S_`, `S1A_`, `St`, `Sa`, after the `S`.
     fn substitution(&mut self) -> Option<()> {
-        self.rest = self.rest.strip_prefix(b"S")?;
         if matches!(self.peek()?, b't' | b'a' | b'b' | b's' | b'i' | b'o' | b'd') {
-            self.rest = &self.rest[1..];
+            self.at += 1;
             return Some(());
         }
         self.sequence()
     }
 
-    /// `T_`, `T12_`.
-    fn parameter(&mut self) -> Option<()> {
-        self.rest = self.rest.strip_prefix(b"T")?;
-        self.sequence()
-    }
-
     /// A number, which may be left out, and `_`.
     fn sequence(&mut self) -> Option<()> {
-        let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase()).count();
-        self.rest = &self.rest[digits..];
-        self.eat(b"_").then_some(())
-    }
-
-    /// `Ut_`, `UlvE_`.
-    fn unnamed(&mut self) -> Option<()> {
-        if self.eat(b"Ul") {
-            while !self.eat(b"E") {
-                self.a_type()?;
-            }
-            return self.sequence();
-        }
-        if self.eat(b"Ut") { self.sequence() } else { None }
-    }
-
-    /// `Z4mainENKUlvE_E`: what stands in a function.
-    fn local_name(&mut self) -> Option<()> {
-        self.rest = self.rest.strip_prefix(b"Z")?;
-        self.silently(Self::encoding)?;
-        if !self.eat(b"E") {
-            return None;
-        }
-        if !self.eat(b"s") {
-            let whose_default = self.eat(b"d");
-            if whose_default {
-                self.sequence()?;
-            }
-            self.silently(Self::bare_type)?;
-        }
-        if self.eat(b"__") {
-            self.number()?;
-            self.eat(b"_").then_some(())
-        } else if self.rest.first() == Some(&b'_') && self.rest.get(1).is_some_and(u8::is_ascii_digit) {
-            self.rest = &self.rest[2..];
-            Some(())
-        } else {
-            Some(())
-        }
-    }
-
-    /// A function within a name: its name and the types of its parameters, up to the `E` that ends it.
-    fn encoding(&mut self) -> Option<()> {
-        if self.peek() == Some(b'Z') {
-            self.local_name()?
-        } else {
-            self.name()?
-        }
-        while !matches!(self.peek()?, b'E') {
-            self.a_type()?;
-        }
-        Some(())
+        self.skip(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+        self.eat(b'_').then_some(())
     }
 }
 
@@ -413,6 +368,8 @@ mod tests {
             ("_Z1kIXadL_Z1fiEEEvv", "k<…>"),
             ("_Z8k_lambdaIZ4hostPiEUliE_EvT_S0_", "k_lambda<…>"),
             ("_Z1kIZN1A4hostEvEUlvE0_JifEEvT_", "k<…>"),
+            ("_Z1kISt17integral_constantIbLb1EELSt4byte0EPFvDpT_DnEN1A1BIiEC2EA4_KcEvv", "k<…>"),
+            ("_Z1kIL_ZN1AL1fEiEEEvv", "k<…>"),
             ("_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi", "(anonymous namespace)::anon_kernel"),
             ("__nv_static_21__0209cbc7_5_st_cu_rec__Z4statILi1EEvPf", "stat<…>"),
             ("void A<int, (Kind)2>::f<4>(float*)", "void A<…>::f<…>"),

@@ -57,8 +57,7 @@ fn file_of<'a>(context: &Context<'a>, message: &Message) -> Option<&'a [u8]> {
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let failures = || context.messages().filter(|(_, message)| is_failure(message.kind));
-    let named: HashSet<_> = failures().filter_map(|(_, message)| message.kernel).collect();
-    let kernels = context.only_kernels(&named);
+    let kernels = context.only_kernels(failures().filter_map(|(_, message)| message.kernel));
     let mut explained: HashSet<u32> = HashSet::new();
     // The first error of a source file brings most of the others about.
     let mut files: HashMap<&[u8], usize> = HashMap::new();
@@ -73,7 +72,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         }
         let hit = Hit::message(at, 2);
         hits.push(match message.kernel {
-            Some(name) => hit.for_reason(known(context.raw(message))).because_of_kernel(kernels.get(&name).copied()),
+            Some(name) => hit.for_reason(known(context.raw(message))).because_of_kernel(kernels.get(name)),
             None => hit.caused_by(Cause::Single),
         });
     }

@@ -13,25 +13,29 @@ pub(super) struct Options {}
 
 /// For each input whether it shows that its device code is built for debugging: what other rules judge is not that.
 pub(super) fn inputs(context: &Context<'_>) -> Vec<bool> {
-    let mut debug: Vec<bool> = context.report.inputs.iter().map(|input| input.debug).collect();
-    for (_, message) in context.messages().filter(|(_, message)| is_debug(context, message)) {
-        if let Some(debug) = debug.get_mut(message.place.input as usize) {
-            *debug = true;
-        }
-    }
-    debug
+    let told = context.report.inputs.iter().map(|input| input.debug);
+    told.zip(first_advisories(context)).map(|(told, advisory)| told || advisory.is_some()).collect()
 }
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    for (at, input) in context.report.inputs.iter().enumerate() {
+    for (at, (input, advisory)) in context.report.inputs.iter().zip(first_advisories(context)).enumerate() {
         if input.debug {
             hits.push(Hit::input(at, 0));
-            continue;
+        } else {
+            hits.extend(advisory.map(|at| Hit::message(at, 0)));
         }
-        let advisory =
-            context.messages().find(|(_, message)| message.place.input as usize == at && is_debug(context, message));
-        hits.extend(advisory.map(|(at, _)| Hit::message(at, 0)));
     }
+}
+
+/// For each input the first message that shows it.
+fn first_advisories(context: &Context<'_>) -> Vec<Option<usize>> {
+    let mut first = vec![None; context.report.inputs.len()];
+    for (at, message) in context.messages().filter(|(_, message)| is_debug(context, message)) {
+        if let Some(first) = first.get_mut(message.place.input as usize) {
+            first.get_or_insert(at);
+        }
+    }
+    first
 }
 
 /// The advisory that ptxas gives only when it compiles for debugging.

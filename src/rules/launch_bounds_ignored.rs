@@ -1,7 +1,5 @@
 //! `launch-bounds-ignored`: bounds that ask for more than an SM has, which ptxas drops.
 
-use hashbrown::HashSet;
-
 use serde::Deserialize;
 
 use super::{Context, text};
@@ -48,10 +46,9 @@ impl Fault {
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let ignored = || context.messages().filter(|(_, message)| message.kind == MessageKind::LaunchBounds);
-    let named: HashSet<_> = ignored().filter_map(|(_, message)| message.kernel).collect();
-    let kernels = context.only_kernels(&named);
+    let kernels = context.only_kernels(ignored().filter_map(|(_, message)| message.kernel));
     for (at, message) in ignored() {
-        let kernel = message.kernel.and_then(|name| kernels.get(&name).copied());
+        let kernel = message.kernel.and_then(|name| kernels.get(name));
         let fault = Fault::of(context.raw(message)) as usize;
         hits.push(Hit::message(at, 1).for_reason(fault).because_of_kernel(kernel));
     }

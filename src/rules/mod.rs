@@ -37,8 +37,6 @@ mod wgmma_serialized;
 mod wgmma_wait_injected;
 mod wrong_target;
 
-use hashbrown::{HashMap, HashSet};
-
 use crate::analyse::{Judged, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
@@ -189,21 +187,28 @@ impl<'a> Context<'a> {
         self.report.messages.iter().enumerate()
     }
 
-    /// For each of these names the one kernel that is called so: none where it was compiled for several architectures.
+    /// The kernels that these names are of.
     #[must_use]
-    pub fn only_kernels(&self, wanted: &HashSet<NameId>) -> HashMap<NameId, usize> {
-        let mut found: HashMap<NameId, Option<usize>> = HashMap::new();
-        if wanted.is_empty() {
-            return HashMap::new();
+    pub fn only_kernels(&self, wanted: impl Iterator<Item = NameId>) -> OnlyKernels {
+        let mut of_name = Vec::new();
+        for name in wanted {
+            if of_name.is_empty() {
+                of_name.resize(self.report.names.len(), Bearer::NotAsked);
+            }
+            of_name[name.index()] = Bearer::None;
+        }
+        if of_name.is_empty() {
+            return OnlyKernels { of_name };
         }
         for (at, kernel) in self.certain() {
-            let Some(name) = kernel.name.filter(|name| wanted.contains(name)) else { continue };
-            let only = found.entry(name).or_insert(Some(at));
-            if only.is_some_and(|first| self.report.kernels[first].arch != kernel.arch) {
-                *only = None;
-            }
+            let Some(bearer) = kernel.name.map(|name| &mut of_name[name.index()]) else { continue };
+            *bearer = match *bearer {
+                Bearer::None => Bearer::One(at),
+                Bearer::One(first) if self.report.kernels[first].arch != kernel.arch => Bearer::Several,
+                known => known,
+            };
         }
-        found.into_iter().filter_map(|(name, at)| Some((name, at?))).collect()
+        OnlyKernels { of_name }
     }
 
     /// The kernel that a hit is about.
@@ -331,6 +336,33 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn said(&self, message: &Message) -> String {
         text::worded(self.raw(message))
+    }
+}
+
+/// The one kernel of each of several names.
+pub struct OnlyKernels {
+    /// By the index of the name; empty where no name was asked for.
+    of_name: Vec<Bearer>,
+}
+
+/// Who bears a name.
+#[derive(Clone, Copy)]
+enum Bearer {
+    NotAsked,
+    None,
+    One(usize),
+    /// The kernel was compiled for several architectures.
+    Several,
+}
+
+impl OnlyKernels {
+    /// The index of the one kernel that is called `name`: none where it was compiled for several architectures.
+    #[must_use]
+    pub fn get(&self, name: NameId) -> Option<usize> {
+        match self.of_name.get(name.index()) {
+            Some(Bearer::One(at)) => Some(*at),
+            _ => None,
+        }
     }
 }
 

@@ -20,16 +20,27 @@ struct Shown {
     unread: bool,
     /// A warning of a CUDA tool.
     warning: bool,
+    /// nvcc says itself that there are no figures: the index of that message.
+    not_shown: Option<usize>,
 }
 
 /// nvcc's own words for an input that this rule is about.
 const NOT_SHOWN: &str = "Resource usage is not shown";
 
-/// Whether a message says only what this rule says of its input.
-pub(super) fn repeats(context: &Context<'_>, message: &Message) -> bool {
-    text::has(context.raw(message), NOT_SHOWN)
-        && (context.report.inputs.iter().zip(shown(context)).nth(message.place.input as usize))
-            .is_some_and(|(input, shown)| tells_nothing(input, shown))
+/// The inputs that this rule is about.
+pub(super) struct Silent(Vec<Option<Shown>>);
+
+impl Silent {
+    pub(super) fn of(context: &Context<'_>) -> Silent {
+        let inputs = context.report.inputs.iter().zip(shown(context));
+        Silent(inputs.map(|(input, shown)| tells_nothing(input, shown).then_some(shown)).collect())
+    }
+
+    /// Whether a message says only what this rule says of its input.
+    pub(super) fn repeats(&self, context: &Context<'_>, message: &Message) -> bool {
+        self.0.get(message.place.input as usize).is_some_and(Option::is_some)
+            && text::has(context.raw(message), NOT_SHOWN)
+    }
 }
 
 fn tells_nothing(input: &InputFacts, shown: Shown) -> bool {
@@ -39,13 +50,11 @@ fn tells_nothing(input: &InputFacts, shown: Shown) -> bool {
 }
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    let shown = shown(context);
-    for (at, (input, shown)) in context.report.inputs.iter().zip(shown).enumerate() {
-        if !tells_nothing(input, shown) {
-            continue;
-        }
-        let compiled = input.compiles_cuda || shown.warning;
-        hits.push(Hit::input(at, 1).by_default_at_most(if compiled { Level::Deny } else { Level::Note }));
+    for (at, shown) in Silent::of(context).0.into_iter().enumerate() {
+        let Some(shown) = shown else { continue };
+        let compiled = context.report.inputs[at].compiles_cuda || shown.warning;
+        let hit = Hit::input(at, 1).by_default_at_most(if compiled { Level::Deny } else { Level::Note });
+        hits.push(hit.because_of_message(shown.not_shown));
     }
 }
 
@@ -58,11 +67,16 @@ fn shown(context: &Context<'_>) -> Vec<Shown> {
             shown[place.input as usize].something = true;
         }
     }
-    for (_, message) in context.messages() {
+    for (at, message) in context.messages() {
         let shown = &mut shown[message.place.input as usize];
         match message.kind {
             MessageKind::Unread(_) => shown.unread = true,
-            MessageKind::Warning | MessageKind::RegisterCap => shown.warning = true,
+            MessageKind::Warning | MessageKind::RegisterCap => {
+                shown.warning = true;
+                if shown.not_shown.is_none() && text::has(context.raw(message), NOT_SHOWN) {
+                    shown.not_shown = Some(at);
+                }
+            }
             _ => shown.something = true,
         }
     }
@@ -73,11 +87,11 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Subject::Input(at) = hit.subject else { return Finding::new("an input holds no figures") };
     let Some(input) = context.report.inputs.get(at as usize) else { return Finding::new("an input holds no figures") };
     let called = format!("`{}`", symbol::printable(&input.name));
-    let (message, help) = words(context, input, at, &called, hit.cap > Level::Note);
+    let (message, help) = words(input, &called, hit.because.is_some(), hit.cap > Level::Note);
     Finding::new(message).help(help).fact("bytes", input.bytes)
 }
 
-fn words(context: &Context<'_>, input: &InputFacts, at: u32, called: &str, compiled: bool) -> (String, &'static str) {
+fn words(input: &InputFacts, called: &str, not_shown: bool, compiled: bool) -> (String, &'static str) {
     if input.bytes == 0 {
         let help = "compilers write to stderr: put `2>&1` before the pipe or after the redirection, as in `nvcc -Xptxas -v … \
                     2>&1 | warplint`";
@@ -88,8 +102,7 @@ fn words(context: &Context<'_>, input: &InputFacts, at: u32, called: &str, compi
                     writes UTF-16: convert such a log to UTF-8";
         return (format!("{called} is no text"), help);
     }
-    let mut messages = context.messages().filter(|(_, message)| message.place.input == at);
-    if messages.any(|(_, message)| text::has(context.raw(message), NOT_SHOWN)) {
+    if not_shown {
         let help = "with -rdc=true the figures come at the link: add `-Xnvlink -v` to the command that links";
         return (format!("{called} shows separate compilation and no figures of any kernel"), help);
     }

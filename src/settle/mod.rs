@@ -2,9 +2,9 @@
 
 mod settings;
 
-use std::cmp::Reverse;
+use std::hash::BuildHasher;
 
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::finding::{Basis, Cause, Finding, Hit, Level, Subject};
 use crate::model::{NameId, Names, Place, Report, base};
@@ -69,8 +69,27 @@ pub struct Settled {
     /// The hit.
     pub hit: Hit,
     /// The entry that allows it for its kernel, an index of [`crate::analyse::Numbers::entries`].
-    pub allowed_by: Option<usize>,
-    place: Place,
+    pub allowed_by: Option<u32>,
+    order: Order,
+}
+
+/// Where a hit comes in the report: the worst first; among equals in the order of the inputs, so that the same input gives
+/// the same report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Order {
+    /// Level, group and number of its rule, and how bad it is among the hits of the rule, in one number.
+    rank: u64,
+    input: u32,
+    offset: u64,
+}
+
+impl Order {
+    fn of(context: &Context<'_>, active: &Active, rule: u16, level: Level, hit: &Hit) -> Order {
+        let place = place_of(context, hit);
+        let parts = [(3 - level as u64, 8), (active.group as u64, 8), (rule.into(), 16), (u64::from(!hit.weight), 32)];
+        let rank = parts.iter().fold(0, |rank, (part, bits)| rank << bits | part);
+        Order { rank, input: place.input, offset: place.offset }
+    }
 }
 
 /// Hits of one cause.
@@ -110,16 +129,18 @@ pub fn settle<'a>(context: Context<'a>, rules: &'a [Active], allows: &'a [Allow]
         hits.clear();
         active.armed.check(&context, &mut hits);
         let allowing = allowing(active, allows);
+        settled.reserve(hits.len());
         for hit in &hits {
             let allowed_by = allowed_by(&context, hit, &allowing);
             let cap = if hit.cap_yields && active.asked { Level::Deny } else { hit.cap };
             let level = if allowed_by.is_some() { Level::Allow } else { active.level.min(cap) };
-            let one = Settled { rule: index, level, hit: *hit, allowed_by, place: place_of(&context, hit) };
+            let order = Order::of(&context, active, index, level, hit);
+            let one = Settled { rule: index, level, hit: *hit, allowed_by, order };
             if one.level == Level::Allow { allowed.push(one) } else { settled.push(one) }
         }
     }
-    sort(&mut settled, rules);
-    sort(&mut allowed, rules);
+    settled.sort_by_key(|one| one.order);
+    allowed.sort_by_key(|one| one.order);
     let groups = group(&settled, context.report);
     Verdict { rules, settled, allowed, groups, context, allows }
 }
@@ -131,19 +152,12 @@ fn allowing(active: &Active, allows: &[Allow]) -> Vec<usize> {
 }
 
 /// The first of the entries `allowing` that names the kernel of a hit.
-fn allowed_by(context: &Context<'_>, hit: &Hit, allowing: &[usize]) -> Option<usize> {
+fn allowed_by(context: &Context<'_>, hit: &Hit, allowing: &[usize]) -> Option<u32> {
     if allowing.is_empty() {
         return None;
     }
     let entries = context.numbers.entries_of(name_of(context.report, hit));
-    entries.iter().copied().find(|at| allowing.binary_search(at).is_ok())
-}
-
-/// The worst first; among equals the order of the inputs, so that the same input gives the same report.
-fn sort(settled: &mut [Settled], rules: &[Active]) {
-    settled.sort_by_key(|one| {
-        (Reverse(one.level), rules[usize::from(one.rule)].group, one.rule, Reverse(one.hit.weight), one.place)
-    });
+    entries.iter().find(|at| allowing.binary_search(at).is_ok()).and_then(|at| u32::try_from(*at).ok())
 }
 
 fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
@@ -169,33 +183,60 @@ struct Key {
 
 fn group(settled: &[Settled], report: &Report) -> Vec<CauseGroup> {
     let mut groups: Vec<CauseGroup> = Vec::new();
-    let mut by_key: HashMap<Key, usize> = HashMap::new();
+    let mut by_key = ByKey::default();
     let mut bases = Bases::default();
     for (at, one) in settled.iter().enumerate() {
-        let of_rule = |reason| Some(Key { rule: one.rule, level: one.level, reason, base: None });
-        let mut of_kernel = |reason| {
-            let base = bases.of(&report.names, name_of(report, &one.hit)?);
-            Some(Key { rule: one.rule, level: one.level, reason, base: Some(base) })
+        let known = match key_of(one, report, &mut bases) {
+            Some(key) => by_key.find_or_add(key, groups.len()),
+            None => None,
         };
-        let key = match one.hit.cause {
-            Cause::Kernel => of_kernel(None),
-            Cause::KernelFor(reason) => of_kernel(Some(reason)),
-            Cause::Reason(reason) => of_rule(Some(reason)),
-            Cause::Rule => of_rule(None),
-            Cause::Single => None,
-        };
-        let known = key.as_ref().and_then(|key| by_key.get(key).copied());
         match known {
             Some(index) => groups[index].also.push(at),
-            None => {
-                if let Some(key) = key {
-                    by_key.insert(key, groups.len());
-                }
-                groups.push(CauseGroup { lead: at, also: Vec::new() });
-            }
+            None => groups.push(CauseGroup { lead: at, also: Vec::new() }),
         }
     }
     groups
+}
+
+/// What the group of a hit shares; `None` for one that is a group of its own.
+fn key_of(one: &Settled, report: &Report, bases: &mut Bases) -> Option<Key> {
+    let of_rule = |reason| Some(Key { rule: one.rule, level: one.level, reason, base: None });
+    let of_kernel = |bases: &mut Bases, reason| {
+        let base = bases.of(&report.names, name_of(report, &one.hit)?);
+        Some(Key { rule: one.rule, level: one.level, reason, base: Some(base) })
+    };
+    match one.hit.cause {
+        Cause::Kernel => of_kernel(bases, None),
+        Cause::KernelFor(reason) => of_kernel(bases, Some(reason)),
+        Cause::Reason(reason) => of_rule(Some(reason)),
+        Cause::Rule => of_rule(None),
+        Cause::Single => None,
+    }
+}
+
+/// Finds the group of a key. There may be as many as hits, so the table holds no more than an index.
+#[derive(Default)]
+struct ByKey {
+    table: HashTable<u32>,
+    /// The keys of the groups that have one, and which groups these are.
+    keys: Vec<(Key, usize)>,
+    hasher: DefaultHashBuilder,
+}
+
+impl ByKey {
+    /// The group with this key; where there is none yet, `group` is from now on.
+    fn find_or_add(&mut self, key: Key, group: usize) -> Option<usize> {
+        let hash = self.hasher.hash_one(&key);
+        if let Some(at) = self.table.find(hash, |at| self.keys[*at as usize].0 == key) {
+            return Some(self.keys[*at as usize].1);
+        }
+        // Hits are counted in 32 bits, and groups are no more than hits.
+        let at = u32::try_from(self.keys.len()).ok()?;
+        self.keys.push((key, group));
+        let (keys, hasher) = (&self.keys, &self.hasher);
+        self.table.insert_unique(hash, at, |at| hasher.hash_one(&keys[*at as usize].0));
+        None
+    }
 }
 
 fn name_of(report: &Report, hit: &Hit) -> Option<NameId> {
@@ -232,7 +273,7 @@ impl Verdict<'_> {
     /// Why a hit was allowed, where the configuration says.
     #[must_use]
     pub fn reason(&self, one: &Settled) -> Option<&str> {
-        self.allows.get(one.allowed_by?)?.reason.as_deref()
+        self.allows.get(one.allowed_by? as usize)?.reason.as_deref()
     }
 
     /// A hit in words, with what it is about.
@@ -279,7 +320,8 @@ mod tests {
             let name = Some(report.names.intern(name.as_bytes()));
             report.kernels.push(Kernel::new(name, Kind::Entry, None));
             let hit = Hit::kernel(at, 1);
-            settled.push(Settled { rule: 0, level: *level, hit, allowed_by: None, place: Place::default() });
+            let order = Order { rank: 0, input: 0, offset: 0 };
+            settled.push(Settled { rule: 0, level: *level, hit, allowed_by: None, order });
         }
         (report, settled)
     }

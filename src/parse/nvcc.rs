@@ -3,74 +3,70 @@
 
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexBuilder};
+
+/// A pattern on bytes: the class of all digits or blanks of the world is large, and no compiler prints them.
+fn pattern(text: &str) -> Regex {
+    RegexBuilder::new(text).unicode(false).build().expect("bug: the pattern is fixed")
+}
 
 /// The first severity of a line, with what it may be coupled with: `x.cu(1): error: …`, `a.cpp:3:7: fatal error: …`,
 /// `a.cpp(3): error C2065: …`, `x.cu(1): catastrophic error: …`, `error: linker command failed`. The word stands at the
 /// start of its message: `max abs error: 1e-7` of a test run is none. A warning may quote the word `error`.
 static SEVERITY: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+    pattern(
         r"(?:^|[):\]Z])[\s*|#]*(?:(warning|remark|note)(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?\s?:|(?:fatal |catastrophic |[Cc]ommand-line |internal (?:compiler )?)?error(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?: *(\S.*))",
     )
-    .expect("bug: the pattern is fixed")
 });
 
 /// MSBuild writes a blank before the colon, and before that a place or the name of a tool: `x.cu(1): error : …`,
 /// `nvcc.exe : fatal error : …`. `relative error : 3` of a test run has neither.
 static SPACED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:\)\s?|\S ):\s*(?:fatal |catastrophic |internal )?error(?: #?[A-Z]{0,4}\d+(?:-D)?)? : *(\S.*)")
-        .expect("bug: the pattern is fixed")
+    pattern(r"(?:\)\s?|\S ):\s*(?:fatal |catastrophic |internal )?error(?: #?[A-Z]{0,4}\d+(?:-D)?)? : *(\S.*)")
 });
 
 /// A measured error of a program, which no compiler prints: `error: 1e-7`.
-static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[-+<~]?(?:\d*\.?\d+(?:[eE][-+]?\d+)?|nan|inf)(?:[\s%,;)]|$)").expect("bug: the pattern is fixed")
-});
+static FIGURE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^[-+<~]?(?:\d*\.?\d+(?:[eE][-+]?\d+)?|nan|inf)(?:[\s%,;)]|$)"));
 
 /// What cargo puts before each line of a build script's compiler.
-static CARGO: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\s*warning: [\w-]+@[\w.+-]+: ").expect("bug: the pattern is fixed"));
+static CARGO: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*warning: [\w-]+@[\w.+-]+: "));
 
 /// What build systems say of a step that failed: make, ninja, MSBuild, pip, PyTorch's extension builder, BuildKit, bazel.
 static STOPPED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+    pattern(
         r#"\*\*\* \[.*\] (?:Error \d+|Killed|Terminated|Aborted|Segmentation fault|Bus error|Illegal instruction)(?: \(core dumped\))?$|ninja: build stopped: |(?:^|[\]>Z] ?)FAILED: \S|error MSB3721: |ERROR: Failed building wheel|error: subprocess-exited-with-error|RuntimeError: Error compiling objects|ERROR: process ".*" did not complete|ERROR: .* failed: \(Exit \d+\)"#,
     )
-    .expect("bug: the pattern is fixed")
 });
 
 /// CMake's errors have their text on the lines that follow.
-static CMAKE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:^|[\s\]>|])CMake Error(?:: \S| (?:at|in) \S.*:$)").expect("bug: the pattern is fixed")
-});
+static CMAKE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|[\s\]>|])CMake Error(?:: \S| (?:at|in) \S.*:$)"));
 
 /// What has no colon of its own: how many errors a front end saw, and what a shell says of a process that a signal ended or
 /// that it did not find.
 static WORDS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+    pattern(
         r"(?x)(?:^|\s)(?:\d+\ warnings?\ and\ )?[1-9]\d*\ (?:catastrophic\ |internal\ )?errors?(?:\ and\ \d+\ warnings?)?
             \ (?:detected\ in\ the\ compilation\ of|generated)\b
         |^(?:\S+:\ line\ \d+:\ +\d+\ )?(?:Killed|Segmentation\ fault|Bus\ error|Aborted|Illegal\ instruction)
             (?:\ +\(core\ dumped\))?(?:$|\ \ |\ +\S*nvcc)
         |(?:^|[\s/])(?:nvcc|ptxas|nvlink|cuobjdump|cmake|make|ninja):\ (?:command\ not\ found|not\ found|No\ such\ file\ or\ directory)$",
     )
-    .expect("bug: the pattern is fixed")
 });
 
 /// nvcc's command line, its input, or the progress line of a build system that compiles CUDA.
 static CUDA: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?:^|[\s/\\"])nvcc(?:[\s"]|\.exe)|\.cu(?:[\s"'):]|\.o|$)|CUDA object|CUDA source file|--cuda-gpu-arch|-x cuda"#)
-        .expect("bug: the pattern is fixed")
+    pattern(
+        r#"(?:^|[\s/\\"])nvcc(?:[\s"]|\.exe)|\.cu(?:[\s"'):]|\.o|$)|CUDA object|CUDA source file|--cuda-gpu-arch|-x cuda"#,
+    )
 });
 
 /// `-G` as a word of its own: `cmake -G Ninja` is another program's.
-static DEBUG: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\bnvcc\b.*\s(?:-G|--device-debug)(?:\s|$)").expect("bug: the pattern is fixed"));
+static DEBUG: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bnvcc\b.*\s(?:-G|--device-debug)(?:\s|$)"));
 
 /// The options that leave the device link to a later command.
 static SEPARATE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\bnvcc\b.*\s(?:--?rdc[= ]true|--relocatable-device-code[= ]true|-dc|--device-c)(?:\s|$)")
-        .expect("bug: the pattern is fixed")
+    pattern(r"\bnvcc\b.*\s(?:--?rdc[= ]true|--relocatable-device-code[= ]true|-dc|--device-c)(?:\s|$)")
 });
 
 /// Commands that are looked at in a log; those of a build are much alike.

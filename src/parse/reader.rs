@@ -87,7 +87,7 @@ struct Position {
 impl Position {
     fn count(&mut self, buffer: &[u8], to: usize) {
         if self.counted < to {
-            let feeds = memchr::memchr_iter(b'\n', &buffer[self.counted..to]).count();
+            let feeds = bytecount::count(&buffer[self.counted..to], b'\n');
             self.lines = self.lines.saturating_add(u32::try_from(feeds).unwrap_or(u32::MAX));
             self.counted = to;
         }
@@ -351,7 +351,7 @@ impl<'r> LineReader<'r> {
     /// The place of the line at `line` of a buffer that is read to its end.
     pub(super) fn place_before(&mut self, buffer: &[u8], line: usize) -> Place {
         let end = self.position.place(At { buffer, line: buffer.len(), column: 0 });
-        let feeds = memchr::memchr_iter(b'\n', &buffer[line..]).count();
+        let feeds = bytecount::count(&buffer[line..], b'\n');
         let above = u32::try_from(feeds).unwrap_or(u32::MAX);
         Place { line: end.line.saturating_sub(above), offset: end.offset - (buffer.len() - line) as u64, ..end }
     }
@@ -565,7 +565,7 @@ impl<'r> LineReader<'r> {
         }
         self.listing_start = lines.last().map(|(start, _)| *start).filter(|_| foreign == FOREIGN_BEFORE);
         let here = self.position.place(At { column: 0, ..at });
-        let feeds = |from: usize| memchr::memchr_iter(b'\n', &at.buffer[from..at.line]).count();
+        let feeds = |from: usize| bytecount::count(&at.buffer[from..at.line], b'\n');
         for (start, line) in lines.into_iter().rev() {
             let indent = line.len() - line.trim_ascii_start().len();
             match listing::read(line) {

@@ -16,7 +16,7 @@ pub(super) const MOST: usize = 5_000;
 /// The others of a group in words, as `` `pressure<24>` on sm_86 (16 B) `` or `23 more instances, 16 to 864 B`; `budget`
 /// is what is left of [`MOST`]. Nothing where there are no others.
 pub(super) fn also(verdict: &Verdict<'_>, group: &CauseGroup, lead: &Finding, budget: &mut usize) -> Option<String> {
-    let count = group.also.len();
+    let count = group.others;
     if count == 0 {
         return None;
     }
@@ -24,7 +24,7 @@ pub(super) fn also(verdict: &Verdict<'_>, group: &CauseGroup, lead: &Finding, bu
         return Some(format!("{count} more, with figures of their own"));
     }
     *budget -= count;
-    let others: Vec<Finding> = group.also.iter().map(|at| verdict.finding(&verdict.settled[*at])).collect();
+    let others: Vec<Finding> = verdict.others(group).map(|one| verdict.finding(one)).collect();
     let told = Told::new(lead, &others);
     let mut labels: Vec<(String, Vec<&Finding>)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();

@@ -78,7 +78,7 @@ pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write
     let mut budget = also::MOST;
     let mut shown = 0;
     let mut hidden = 0;
-    for group in &verdict.groups {
+    for group in verdict.groups() {
         let lead = &verdict.settled[group.lead];
         if shown == layout.limit {
             hidden += 1;
@@ -223,7 +223,7 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
         if verdict.allowed.is_empty() { String::new() } else { format!("; {} allowed", verdict.allowed.len()) };
     writeln!(out, "{}{runtime}{on}: {found}{allowed}", style.strong(kernels))?;
     let lead =
-        verdict.groups.first().map(|group| &verdict.settled[group.lead]).filter(|lead| lead.level >= Level::Warn);
+        verdict.groups().first().map(|group| &verdict.settled[group.lead]).filter(|lead| lead.level >= Level::Warn);
     match lead {
         Some(lead) if !matches!(lead.hit.subject, Subject::Run) => {
             let id = verdict.active(lead).rule.id;

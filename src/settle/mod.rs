@@ -2,6 +2,7 @@
 
 mod settings;
 
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -93,12 +94,30 @@ impl Order {
 }
 
 /// Hits of one cause.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct CauseGroup {
     /// The worst: an index of [`Verdict::settled`].
     pub lead: usize,
-    /// The others, the worst first.
-    pub also: Vec<usize>,
+    /// How many others there are.
+    pub others: usize,
+    /// The last of them.
+    last: usize,
+}
+
+/// All groups, the worst first.
+#[derive(Debug, Clone, Default)]
+struct Groups {
+    all: Vec<CauseGroup>,
+    /// For each hit the next of its group: there may be as many groups as hits, so none has a list of its own.
+    next: Vec<u32>,
+}
+
+impl Groups {
+    /// The hits of a group without the first, the worst first.
+    fn others(&self, group: &CauseGroup) -> impl Iterator<Item = usize> {
+        let after = |at: usize| self.next.get(at).map(|next| *next as usize);
+        std::iter::successors(after(group.lead), move |at| after(*at)).take(group.others)
+    }
 }
 
 /// What the run found.
@@ -109,8 +128,7 @@ pub struct Verdict<'a> {
     pub settled: Vec<Settled>,
     /// Hits that a person allowed.
     pub allowed: Vec<Settled>,
-    /// Hits by cause, the worst first.
-    pub groups: Vec<CauseGroup>,
+    groups: Groups,
     /// What was read and computed.
     pub context: Context<'a>,
     allows: &'a [Allow],
@@ -178,21 +196,23 @@ struct Key {
     rule: u16,
     level: Level,
     reason: Option<u32>,
-    base: Option<NameId>,
+    base: Option<Base>,
 }
 
-fn group(settled: &[Settled], report: &Report) -> Vec<CauseGroup> {
-    let mut groups: Vec<CauseGroup> = Vec::new();
+fn group(settled: &[Settled], report: &Report) -> Groups {
+    let mut groups = Groups { all: Vec::new(), next: vec![0; settled.len()] };
     let mut by_key = ByKey::default();
     let mut bases = Bases::default();
     for (at, one) in settled.iter().enumerate() {
-        let known = match key_of(one, report, &mut bases) {
-            Some(key) => by_key.find_or_add(key, groups.len()),
-            None => None,
-        };
-        match known {
-            Some(index) => groups[index].also.push(at),
-            None => groups.push(CauseGroup { lead: at, also: Vec::new() }),
+        let known = key_of(one, report, &mut bases).and_then(|key| by_key.find_or_add(key, groups.all.len()));
+        match known.and_then(|index| groups.all.get_mut(index)) {
+            Some(group) => {
+                // Hits are counted in 32 bits.
+                groups.next[group.last] = u32::try_from(at).unwrap_or(u32::MAX);
+                group.last = at;
+                group.others += 1;
+            }
+            None => groups.all.push(CauseGroup { lead: at, others: 0, last: at }),
         }
     }
     groups
@@ -250,20 +270,44 @@ fn name_of(report: &Report, hit: &Hit) -> Option<NameId> {
 /// The base of each name is computed once.
 #[derive(Default)]
 struct Bases {
+    /// Those that are not the name itself.
     distinct: Names,
-    known: Vec<Option<NameId>>,
+    known: Vec<Option<Base>>,
+}
+
+/// Stands for a base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Base {
+    /// The name is its own.
+    Name(NameId),
+    /// An id of [`Bases::distinct`].
+    Distinct(NameId),
 }
 
 impl Bases {
-    fn of(&mut self, names: &Names, name: NameId) -> NameId {
+    fn of(&mut self, names: &Names, name: NameId) -> Base {
         if self.known.is_empty() {
             self.known.resize(names.len(), None);
         }
-        *self.known[name.index()].get_or_insert_with(|| self.distinct.intern(&base(names.get(name))))
+        *self.known[name.index()].get_or_insert_with(|| match base(names.get(name)) {
+            Cow::Borrowed(_) => Base::Name(name),
+            Cow::Owned(base) => Base::Distinct(self.distinct.intern(&base)),
+        })
     }
 }
 
 impl Verdict<'_> {
+    /// Hits by cause, the worst first.
+    #[must_use]
+    pub fn groups(&self) -> &[CauseGroup] {
+        &self.groups.all
+    }
+
+    /// The hits of a group without the first, the worst first.
+    pub fn others(&self, group: &CauseGroup) -> impl Iterator<Item = &Settled> {
+        self.groups.others(group).filter_map(|at| self.settled.get(at))
+    }
+
     /// The rule of a hit.
     #[must_use]
     pub fn active(&self, one: &Settled) -> &Active {
@@ -328,7 +372,8 @@ mod tests {
 
     fn groups_of(names: &[(&str, Level)]) -> Vec<(usize, Vec<usize>)> {
         let (report, settled) = hits(names);
-        group(&settled, &report).into_iter().map(|group| (group.lead, group.also)).collect()
+        let groups = group(&settled, &report);
+        groups.all.iter().map(|group| (group.lead, groups.others(group).collect())).collect()
     }
 
     #[test]

@@ -15,11 +15,16 @@ const MAX_LATE_ERRORS: usize = 1 << 10;
 /// Bytes of their texts and names.
 const MAX_LATE_BYTES: usize = 1 << 20;
 
+/// Texts that are told apart by their length before all others are looked through; a power of two.
+const RECENT: usize = 32;
+
 /// What of a log's messages was kept, and what was not.
 #[derive(Default)]
 pub(super) struct Room {
     /// For each text its place among the messages, from 1; 0 where it is none.
     messages: Vec<u32>,
+    /// Texts that were repeated lately, by their length: compilers say the same again and again.
+    repeated: [Option<NameId>; RECENT],
     bytes: usize,
     /// Errors that were kept after the room for all messages was used up.
     late_errors: usize,
@@ -45,10 +50,16 @@ impl Assembler<'_> {
     /// The id of a text that is new and to be kept. That of a text which was seen before is counted, and of one for which
     /// there is no room the loss.
     pub(crate) fn repeat(&mut self, text: &[u8], weight: Weight, place: impl FnOnce() -> Place) -> Option<NameId> {
+        let recent = self.room.repeated[text.len() % RECENT].filter(|id| self.report.texts.get(*id) == text);
+        if let Some(at) = recent.and_then(|id| self.message_at(id)) {
+            self.report.messages[at].count += 1;
+            return None;
+        }
         let full = self.is_full(weight);
         let id = if full { self.report.texts.find(text) } else { Some(self.report.texts.intern(text)) };
         if let Some(at) = id.and_then(|id| self.message_at(id)) {
             self.report.messages[at].count += 1;
+            self.room.repeated[text.len() % RECENT] = id;
             return None;
         }
         if full {

@@ -13,36 +13,28 @@ use memchr::memmem::Finder;
 static FRAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" bytes stack frame"));
 static LISTING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("REG:"));
 
-/// What a line that matters has in it. Each begins with three bytes that are rare in a log, as these are what is looked at
-/// first.
-const SIGNS: [&str; 20] = [
-    // The severities of the CUDA tools, padded with whatever a copy left of it.
-    "  :",
-    "\t :",
-    "o :",
-    "g :",
-    "r :",
-    "l :",
-    " \t:",
-    "\t\t:",
-    "o\t:",
-    "g\t:",
-    "r\t:",
-    "l\t:",
-    "info:",
-    "error:",
-    "Error:",
-    "ERROR:",
-    "REG:",
-    "FAILED:",
-    // make
-    ": *** [",
-    // ninja
-    "ja: build stopped",
-];
+/// The padded form of all severities of the CUDA tools ends like this.
+static PADDED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" :"));
 
-/// What has to be looked at closer: `error C2065:`, `CMake Error at x.txt:3 (message):`.
-const DOUBTFUL: [&str; 2] = ["error ", "e Error "];
+/// What else a line that matters has in it: three bytes that are rare in a log, with what stands before and after them.
+const SIGNS: [(&str, &str, &str); 12] = [
+    // A severity whose padding a copy squeezed or made a tab.
+    ("in", "fo:", ""),
+    ("", "o\t:", ""),
+    ("", "g\t:", ""),
+    ("", "r\t:", ""),
+    ("", "l\t:", ""),
+    // `error:`, `error C2065:`, `CMake Error at x.txt:3 (message):`
+    ("", "rro", ""),
+    ("ERR", "OR:", ""),
+    ("R", "EG:", ""),
+    ("FAIL", "ED:", ""),
+    // make
+    ("", ": *", "** ["),
+    // ninja
+    ("nin", "ja:", " build stopped"),
+    ("", "\t\t:", ""),
+];
 
 static ALL: LazyLock<Searcher> = LazyLock::new(Searcher::new);
 
@@ -54,7 +46,7 @@ enum Searcher {
 
 impl Searcher {
     fn new() -> Searcher {
-        let signs = || SIGNS.iter().chain(&DOUBTFUL);
+        let signs = || SIGNS.iter().map(|(_, sign, _)| sign);
         match packed::Searcher::new(signs()) {
             Some(packed) => Searcher::Packed(packed),
             None => Searcher::Plain(
@@ -66,11 +58,11 @@ impl Searcher {
         }
     }
 
-    /// Which sign is the first at or after `from`, and where it starts and ends.
-    fn first(&self, text: &[u8], from: usize) -> Option<(usize, usize, usize)> {
+    /// Which sign is the first between `from` and `to`, and where it starts and ends.
+    fn first(&self, text: &[u8], from: usize, to: usize) -> Option<(usize, usize, usize)> {
         let found = match self {
-            Searcher::Packed(searcher) => searcher.find_in(text, (from..text.len()).into()),
-            Searcher::Plain(searcher) => searcher.find(aho_corasick::Input::new(text).range(from..)),
+            Searcher::Packed(searcher) => searcher.find_in(text, (from..to).into()),
+            Searcher::Plain(searcher) => searcher.find(aho_corasick::Input::new(text).range(from..to)),
         }?;
         Some((found.pattern().as_usize(), found.start(), found.end()))
     }
@@ -83,15 +75,16 @@ pub(crate) fn holds_listing(line: &[u8]) -> bool {
 
 /// Whether `line` can hold the error of another tool.
 pub(crate) fn holds_error(line: &[u8]) -> bool {
-    next_sign(line, 0).is_some()
+    PADDED.find(line).is_some() || next_sign(line, 0, line.len()).is_some()
 }
 
 /// Walks the places that matter in one buffer, in order.
 pub(crate) struct Scanner {
     end: usize,
+    padded: Next,
     sign: Next,
     /// Stack frames, which have no sign: looked for in a log of which nothing else was read yet.
-    frame: Next,
+    frame: Option<Next>,
 }
 
 /// The next place of one kind.
@@ -100,20 +93,22 @@ enum Next {
     /// Before this position there is none, after it nobody has looked.
     SearchFrom(usize),
     At(usize),
-    Nowhere,
 }
 
 impl Next {
-    /// The first place at or after `from`; `search` is asked only when it is not known, so that no byte is looked at twice.
-    fn at_or_after(&mut self, from: usize, search: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+    /// The first place at or after `from` and before `to`; `search` is asked only for what nobody has looked at, so that
+    /// no byte is looked at twice.
+    fn within(&mut self, from: usize, to: usize, search: impl Fn(usize, usize) -> Option<usize>) -> Option<usize> {
         let unseen = match *self {
             Next::At(at) if at >= from => return Some(at),
             Next::At(_) => from,
             Next::SearchFrom(searched) => from.max(searched),
-            Next::Nowhere => return None,
         };
-        let found = search(unseen);
-        *self = found.map_or(Next::Nowhere, Next::At);
+        if unseen >= to {
+            return None;
+        }
+        let found = search(unseen, to);
+        *self = found.map_or(Next::SearchFrom(to), Next::At);
         found
     }
 }
@@ -121,35 +116,61 @@ impl Next {
 impl Scanner {
     /// Over the first `end` bytes of a buffer.
     pub(crate) fn new(end: usize, frames: bool) -> Scanner {
-        Scanner { end, sign: Next::SearchFrom(0), frame: if frames { Next::SearchFrom(0) } else { Next::Nowhere } }
+        let start = Next::SearchFrom(0);
+        Scanner { end, padded: start, sign: start, frame: frames.then_some(start) }
     }
 
     /// The first place that matters at or after `from`.
     pub(crate) fn find(&mut self, buffer: &[u8], from: usize) -> Option<usize> {
-        let text = &buffer[..self.end];
-        let sign = self.sign.at_or_after(from, |from| next_sign(text, from));
-        let frame = self.frame.at_or_after(from, |from| FRAME.find(&text[from..]).map(|at| from + at));
-        [sign, frame].into_iter().flatten().min()
+        let padded = self.padded.within(from, self.end, |from, to| padded_colon(&buffer[..to], from));
+        let to = padded.unwrap_or(self.end);
+        let sign = self.sign.within(from, to, |from, to| next_sign(&buffer[..self.end], from, to)).or(padded);
+        let to = sign.unwrap_or(self.end);
+        let frame =
+            self.frame.as_mut().and_then(|frame| frame.within(from, to, |from, to| next_frame(&buffer[..to], from)));
+        frame.or(sign)
     }
 }
 
-/// The first sign at or after `from`: its last byte, which is the colon where it has one.
-fn next_sign(text: &[u8], from: usize) -> Option<usize> {
+fn padded_colon(text: &[u8], from: usize) -> Option<usize> {
+    PADDED.find(&text[from..]).map(|at| from + at + 1)
+}
+
+fn next_frame(text: &[u8], from: usize) -> Option<usize> {
+    FRAME.find(&text[from..]).map(|at| from + at)
+}
+
+/// The first sign between `from` and `to`: its last byte, which is the colon where it has one.
+fn next_sign(text: &[u8], from: usize, to: usize) -> Option<usize> {
     let mut from = from;
     loop {
-        let (sign, start, end) = ALL.first(text, from)?;
-        if sign < SIGNS.len() || is_numbered(&text[end..]) || text[..end].ends_with(b"CMake Error ") {
+        let (sign, start, end) = ALL.first(text, from, to)?;
+        let (before, sign, after) = SIGNS[sign];
+        let (head, tail) = (&text[..start], &text[end..]);
+        if head.ends_with(before.as_bytes())
+            && tail.starts_with(after.as_bytes())
+            && (sign != "rro" || is_error(head, tail))
+        {
             return Some(end - 1);
         }
         from = start + 1;
     }
 }
 
-/// What follows `error ` in `error C2065:`, `error #20-D :`.
-fn is_numbered(after: &[u8]) -> bool {
+/// Whether `rro` between these is of `error:`, `error C2065:`, `error #20-D :` or `CMake Error at`.
+fn is_error(head: &[u8], tail: &[u8]) -> bool {
     const LONGEST: usize = 12;
-    let code = after.iter().take(LONGEST).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'#' | b'-')).count();
-    let after = &after[code..];
+    let Some(tail) = tail.strip_prefix(b"r") else { return false };
+    if !head.ends_with(b"e") && !head.ends_with(b"E") {
+        return false;
+    }
+    if tail.starts_with(b":") || head.ends_with(b"CMake E") {
+        return true;
+    }
+    let Some(code) = tail.strip_prefix(b" ") else { return false };
+    let length =
+        code.iter().take(LONGEST).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'#' | b'-')).count();
+    let after = &code[length..];
     after.strip_prefix(b" ").unwrap_or(after).starts_with(b":")
 }
 

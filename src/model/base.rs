@@ -271,7 +271,20 @@ impl<'a> Reader<'a> {
         if self.eat_two(*b"_Z") {
             return Some(self.encoding());
         }
-        (inner != Open::Name).then_some(Open::Value)
+        if inner == Open::Name {
+            return None;
+        }
+        // `Li128E`, as nearly all are.
+        if self.peek().is_some_and(|kind| kind.is_ascii_lowercase() && kind != b'u') {
+            let start = self.at;
+            self.at += 1;
+            self.skip(|byte| byte.is_ascii_digit());
+            if self.eat(b'E') {
+                return None;
+            }
+            self.at = start;
+        }
+        Some(Open::Value)
     }
 
     /// A function with its parameters.

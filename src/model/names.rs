@@ -55,9 +55,16 @@ impl Names {
     /// The id of `text`, new or old.
     pub fn intern(&mut self, text: &[u8]) -> NameId {
         let hash = self.hash(text);
-        if let Some(id) = self.find_hashed(hash, text) {
-            return id;
-        }
+        self.find_hashed(hash, text).unwrap_or_else(|| self.add(hash, text))
+    }
+
+    /// The id of `text` if it has one, or a new one if it `may_be` added.
+    pub fn intern_if(&mut self, text: &[u8], may_be: impl FnOnce(&[u8]) -> bool) -> Option<NameId> {
+        let hash = self.hash(text);
+        self.find_hashed(hash, text).or_else(|| may_be(text).then(|| self.add(hash, text)))
+    }
+
+    fn add(&mut self, hash: u32, text: &[u8]) -> NameId {
         let id = NameId::at(self.ends.len());
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());

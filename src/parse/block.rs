@@ -1,7 +1,8 @@
 //! The undamaged report of one kernel or device function, whole, as nearly all of a log is: read in one go.
 //!
 //! This is the short way through what `reader` does record by record, for text that leaves nothing open. Whatever is not
-//! exactly of this form goes the long way, with the same result.
+//! exactly of this form goes the long way, with the same result. So does a report with a new name that is not plain, which
+//! is for the taker to find out: names are long, and most are known.
 
 use super::partial::is_wrap_width;
 use super::usage;
@@ -83,7 +84,7 @@ fn named_frame(
     lines: &mut impl FigureLines,
 ) -> Option<(NameId, usize, usize)> {
     let frame_text = after_name.strip_prefix(b"\n")?.strip_prefix(INDENT)?;
-    if !is_plain_name(name) || is_wrap_width(PROPERTIES.len() + name.len()) {
+    if is_wrap_width(PROPERTIES.len() + name.len()) {
         return None;
     }
     let frame = frame_text.first()?.is_ascii_digit().then(|| lines.line(frame_text, is_whole_frame)).flatten()?;
@@ -100,7 +101,7 @@ pub(super) fn time(text: &[u8]) -> Option<(f64, usize)> {
 }
 
 /// A mangled or C name: nothing in it that a terminal, a browser or another process could have put there.
-fn is_plain_name(name: &[u8]) -> bool {
+pub(super) fn is_plain_name(name: &[u8]) -> bool {
     let c = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.');
     name.first().is_some_and(c) && name.last().is_some_and(c) && memchr::memchr3(b' ', b'&', 0x1b, name).is_none()
 }
@@ -163,12 +164,14 @@ mod tests {
             ("\n", "\r\n"),
             ("    8 bytes", "\t8 bytes"),
             ("barriers\n", "barriers,\n"),
-            ("_Z1kPi", "f(int &)"),
             ("spill loads", "spill"),
             ("ptxas info    : Used", "x\nptxas info    : Used"),
         ] {
             let text = TEXT.replacen(part, other, 1);
             assert!(kernel(text.as_bytes(), &mut Kept::default()).is_none(), "{part:?} as {other:?}");
+        }
+        for name in ["f(int &)", "'k'", "", "k\x1b[0m"] {
+            assert!(!is_plain_name(name.as_bytes()), "{name}");
         }
         for other in ["Compile time = 4.917 s\n", "Compile time = 4..917 ms\n", "Compile time = 4.917 ms"] {
             assert_eq!(time(format!("ptxas info    : {other}").as_bytes()), None);

@@ -17,7 +17,7 @@ use self::open::{Complete, Figures, Open};
 use self::room::Room;
 pub(crate) use self::room::Weight;
 use self::stream::{Function, Stream};
-use super::block::{FunctionBlock, KernelBlock};
+use super::block::{self, FunctionBlock, KernelBlock};
 use super::usage::{self, Frame, Usage};
 use crate::model::{
     Arch, Bytes, Evidence, Kernel, Kind, Message, MessageKind, NameId, Place, Quote, Report, Resources, Unread,
@@ -149,11 +149,14 @@ impl<'r> Assembler<'r> {
         let frame = self.parsed.frame(block.frame, texts.get(block.frame));
         let usage = self.parsed.usage(block.used, texts.get(block.used)).filter(|_| frame.is_some());
         let Some(usage) = usage.filter(|usage| !usage.unfinished && !usage.unread_item) else { return false };
+        let name = self.report.names.intern_if(block.name, block::is_plain_name);
+        if name.is_none() {
+            return false;
+        }
         self.flush_function();
         self.stream.note_entry(Some(block.arch));
         self.stream.note_figures(&usage);
         self.stream.has_properties = true;
-        let name = Some(self.report.names.intern(block.name));
         let key = Key {
             name,
             arch: Some(block.arch),
@@ -183,8 +186,8 @@ impl<'r> Assembler<'r> {
     ) -> bool {
         let text = block.frame;
         let Some(frame) = self.parsed.frame(text, self.report.texts.get(text)) else { return false };
+        let Some(name) = self.report.names.intern_if(block.name, block::is_plain_name) else { return false };
         self.flush_function();
-        let name = self.report.names.intern(block.name);
         let (name_place, frame_place) = places();
         let frame = (Quote { place: frame_place, text }, Some(frame));
         self.stream.function = Some(Function { name, place: name_place, frame, time: None, ambiguous: false });

@@ -3,6 +3,8 @@
 //! The item list of a `Used` line grows with every few releases, so an item of an unknown form is noted and the others
 //! are kept.
 
+use std::sync::Arc;
+
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{digit1, space0, space1};
@@ -28,7 +30,8 @@ pub(crate) struct Usage {
     pub(crate) cumulative_stack: Option<Bytes>,
     pub(crate) local: Option<Bytes>,
     pub(crate) shared: Option<Bytes>,
-    pub(crate) constant: Vec<(u8, Bytes)>,
+    /// Shared by all kernels with this line.
+    pub(crate) constant: Arc<[(u8, Bytes)]>,
     pub(crate) textures: Option<u32>,
     pub(crate) surfaces: Option<u32>,
     pub(crate) samplers: Option<u32>,
@@ -138,6 +141,12 @@ fn registers(input: &[u8]) -> IResult<&[u8], u32> {
 
 /// `Used 30 registers, used 1 barriers, 4096 bytes smem, 364 bytes cmem[0]`, to the end of `input`.
 pub(crate) fn usage(input: &[u8]) -> Option<Usage> {
+    let mut constant = Vec::new();
+    let usage = items(input, &mut constant)?;
+    Some(Usage { constant: constant.into(), ..usage })
+}
+
+fn items(input: &[u8], constant: &mut Vec<(u8, Bytes)>) -> Option<Usage> {
     let (mut rest, registers) = registers(input).ok()?;
     let mut usage = Usage { registers, ..Usage::default() };
     loop {
@@ -153,7 +162,10 @@ pub(crate) fn usage(input: &[u8]) -> Option<Usage> {
         }
         match alt((bytes_item, barriers_item, counted_item)).parse(rest) {
             Ok((after, item)) => {
-                usage.keep(item);
+                match item {
+                    Item::Constant(bank, size) => constant.push((bank, size)),
+                    item => usage.keep(item),
+                }
                 rest = after;
             }
             Err(_) => rest = usage.skip_item(rest),
@@ -168,11 +180,10 @@ impl Usage {
             Item::CumulativeStack(size) => self.cumulative_stack = Some(size),
             Item::Local(size) => self.local = Some(size),
             Item::Shared(size) => self.shared = Some(size),
-            Item::Constant(bank, size) => self.constant.push((bank, size)),
             Item::Textures(count) => self.textures = Some(count),
             Item::Surfaces(count) => self.surfaces = Some(count),
             Item::Samplers(count) => self.samplers = Some(count),
-            Item::Known => {}
+            Item::Constant(..) | Item::Known => {}
         }
     }
 
@@ -329,7 +340,7 @@ mod tests {
             (now.registers, now.barriers, now.cumulative_stack, now.shared),
             (30, Some(1), Some(Bytes(96)), Some(Bytes(256)))
         );
-        assert_eq!(now.constant, [(0, Bytes(364)), (2, Bytes(24))]);
+        assert_eq!(*now.constant, [(0, Bytes(364)), (2, Bytes(24))]);
         assert_eq!((now.textures, now.surfaces, now.samplers, now.local), (Some(2), Some(1), Some(3), None));
         assert!(!now.unread_item && !now.unfinished);
 

@@ -115,8 +115,16 @@ impl FigureLines for Assembler<'_> {
 /// Finds a kernel that says the very same.
 #[derive(Default)]
 pub(super) struct Index {
-    table: HashTable<(Key, usize)>,
+    table: HashTable<Slot>,
+    /// What each item says, and its position.
+    keys: Vec<(Key, usize)>,
     hasher: DefaultHashBuilder,
+}
+
+/// A key by its position, with its hash: the table grows without looking at keys.
+struct Slot {
+    hash: u64,
+    key: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -161,18 +169,47 @@ impl Index {
     /// The position of the item with this key, one more record of which was read; made when there is none.
     pub(super) fn find_or_add<T: Counted>(&mut self, key: Key, items: &mut Vec<T>, make: impl FnOnce() -> T) -> usize {
         let hash = self.hasher.hash_one(key);
-        let at = match self.table.find(hash, |(known, _)| *known == key) {
-            Some((_, at)) => *at,
+        let known = self.table.find(hash, |slot| slot.hash == hash && self.keys[slot.key as usize].0 == key);
+        let at = match known {
+            Some(slot) => self.keys[slot.key as usize].1,
             None => {
+                // Each has a name or a line of its own, of which there are fewer than 2^32.
+                let slot = Slot { hash, key: u32::try_from(self.keys.len()).unwrap_or(u32::MAX) };
                 items.push(make());
-                let at = items.len() - 1;
-                let hasher = &self.hasher;
-                self.table.insert_unique(hash, (key, at), |(key, _)| hasher.hash_one(key));
-                at
+                self.keys.push((key, items.len() - 1));
+                self.table.insert_unique(hash, slot, |slot| slot.hash);
+                items.len() - 1
             }
         };
         let records = items[at].records();
         *records = records.saturating_add(1);
         at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Report;
+    use crate::parse::{Echo, EchoMode, read_log};
+
+    #[test]
+    fn kernels_of_a_second_log_are_found_behind_those_of_the_first() {
+        let block = |name: &str| {
+            format!(
+                "ptxas info    : Compiling entry function '{name}' for 'sm_90'\nptxas info    : Function properties for {name}\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 8 registers, used 0 barriers\n"
+            )
+        };
+        let mut report = Report::default();
+        let mut nowhere = std::io::sink();
+        for log in [block("a") + &block("b"), block("b") + &block("c") + &block("b")] {
+            read_log(&mut log.as_bytes(), "x.log", &mut report, &mut Echo::new(EchoMode::None, &mut nowhere))
+                .expect("a log in memory");
+        }
+        let read: Vec<_> = report
+            .kernels
+            .iter()
+            .map(|kernel| (kernel.name.map(|name| report.names.get(name)), kernel.records))
+            .collect();
+        assert_eq!(read, [(Some(&b"a"[..]), 1), (Some(b"b"), 1), (Some(b"b"), 2), (Some(b"c"), 1)]);
     }
 }

@@ -12,6 +12,8 @@ mod open;
 mod room;
 mod stream;
 
+use std::sync::Arc;
+
 use self::index::{Index, Key, Parsed};
 use self::open::{Complete, Figures, Open};
 use self::room::Room;
@@ -487,7 +489,7 @@ fn figures(usage: &Usage, cut: bool) -> Resources {
         cumulative_stack: usage.cumulative_stack,
         static_shared: usage.shared.or_else(|| zero_if(whole || usage.is_past_shared())),
         local: usage.local,
-        constant: whole.then(|| usage.constant.as_slice().into()),
+        constant: whole.then(|| Arc::clone(&usage.constant)),
         textures: usage.textures.or(whole.then_some(0)),
         surfaces: usage.surfaces.or(whole.then_some(0)),
         samplers: usage.samplers.or(whole.then_some(0)),

@@ -1,13 +1,18 @@
 //! What each fuzz target does with its bytes; shared with `tests/corpus.rs`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
+use std::path::Path;
 
+use warplint::config;
 use warplint::filter::Filter;
 use warplint::gpu::Gpu;
 use warplint::join::join;
 use warplint::model::{NameId, Quote, Report, symbol};
 use warplint::parse::{Echo, EchoMode, read_log};
+use warplint::report::{self, Style};
+use warplint::run::{Streams, run};
 
 /// Gives out its bytes in pieces of one size.
 struct Pieces<'b>(&'b [u8], usize);
@@ -52,6 +57,44 @@ fn facts(report: &Report) -> Vec<String> {
         format!("{:?} {:?} {} {:?} {text}", message.kind, name(message.kernel), message.count, message.place)
     });
     kernels.chain(messages).collect()
+}
+
+/// Whatever a log holds is linted to the end, in every format; and JSON is JSON.
+pub(crate) fn lint(bytes: &[u8]) {
+    for format in ["human", "short", "json"] {
+        let (mut stdin, mut stdout, mut stderr) = (bytes, Vec::new(), Vec::new());
+        let mut streams = Streams {
+            stdin: &mut stdin,
+            stdin_is_terminal: false,
+            stdout: &mut stdout,
+            stderr: &mut stderr,
+            terminal: None,
+        };
+        let args = ["warplint", "--isolated", "--passthrough", "none", "--verbose", "--format", format, "-"];
+        run(args.map(OsString::from).to_vec(), &mut streams);
+        assert!(!stdout.contains(&0x1b), "an escape sequence of the log reaches the terminal");
+        if format == "json" && !stdout.is_empty() {
+            serde_json::from_slice::<serde_json::Value>(&stdout).expect("a JSON report");
+        }
+    }
+}
+
+/// A configuration is refused with an error that can be shown, or says the same when it is read back as it is shown.
+pub(crate) fn config(bytes: &[u8]) {
+    let style = Style { unicode: true, color: false, width: 80 };
+    match config::read("warplint.toml", Path::new("fixtures"), bytes) {
+        Ok(read) => {
+            let shown = config::show(&read);
+            let again = config::read("warplint.toml", Path::new("fixtures"), shown.as_bytes());
+            let again = again.unwrap_or_else(|error| panic!("what is shown is refused: {error}\n{shown}"));
+            assert_eq!(config::show(&again), shown);
+        }
+        Err(error) => {
+            for part in error.parts() {
+                assert!(!report::failure(part, style).contains('\u{1b}'));
+            }
+        }
+    }
 }
 
 /// Names are shown on one line, and the short ones are short.

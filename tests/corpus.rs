@@ -37,3 +37,14 @@ fn files_of_device_figures_that_once_were_trouble_are_read_or_refused() {
 fn patterns_that_once_were_trouble_are_a_filter_or_refused() {
     replay("filter", targets::filter);
 }
+
+#[test]
+fn logs_that_once_were_trouble_are_linted_to_the_end() {
+    replay("log", targets::lint);
+    replay("lint", targets::lint);
+}
+
+#[test]
+fn configurations_that_once_were_trouble_are_read_back_or_refused() {
+    replay("config", targets::config);
+}

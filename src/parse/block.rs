@@ -100,19 +100,28 @@ pub(super) fn time(text: &[u8]) -> Option<(f64, usize)> {
     rest[length..].starts_with(b" ms\n").then_some((ms, TIME.len() + length + b" ms".len()))
 }
 
-/// A mangled or C name: nothing in it that a terminal, a browser or another process could have put there.
+/// A mangled or C name: nothing in it that a terminal, a browser or another process could have put there, and no end of a
+/// line.
 pub(super) fn is_plain_name(name: &[u8]) -> bool {
     let c = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.');
-    name.first().is_some_and(c) && name.last().is_some_and(c) && memchr::memchr3(b' ', b'&', 0x1b, name).is_none()
+    name.first().is_some_and(c)
+        && name.last().is_some_and(c)
+        && memchr::memchr3(b' ', b'&', 0x1b, name).is_none()
+        && memchr::memchr2(b'\r', b'\n', name).is_none()
 }
 
 fn is_whole_frame(text: &[u8]) -> bool {
-    text.ends_with(b" bytes spill loads")
+    text.ends_with(b" bytes spill loads") && is_one_line(text)
 }
 
 /// Ends with a letter or a bank, not with a comma or something that damaged it.
 fn ends_plainly(text: &[u8]) -> bool {
-    text.last().is_some_and(|b| b.is_ascii_lowercase() || *b == b']') && !text.contains(&0x1b)
+    text.last().is_some_and(|b| b.is_ascii_lowercase() || *b == b']') && is_one_line(text)
+}
+
+/// Without colours, and without a carriage return, which ends a line too.
+fn is_one_line(text: &[u8]) -> bool {
+    memchr::memchr2(0x1b, b'\r', text).is_none()
 }
 
 #[cfg(test)]
@@ -170,7 +179,7 @@ mod tests {
             let text = TEXT.replacen(part, other, 1);
             assert!(kernel(text.as_bytes(), &mut Kept::default()).is_none(), "{part:?} as {other:?}");
         }
-        for name in ["f(int &)", "'k'", "", "k\x1b[0m"] {
+        for name in ["f(int &)", "'k'", "", "k\x1b[0m", "k\rk", "k\nk"] {
             assert!(!is_plain_name(name.as_bytes()), "{name}");
         }
         for other in ["Compile time = 4.917 s\n", "Compile time = 4..917 ms\n", "Compile time = 4.917 ms"] {

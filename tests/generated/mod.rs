@@ -6,20 +6,33 @@ use proptest::sample::select;
 /// Which items and records a release prints.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Era {
+    /// The CUDA release.
+    pub(crate) release: &'static str,
     pub(crate) properties: bool,
+    /// Memory is declared plus system memory, as `52+16 bytes smem`.
+    pub(crate) plus: bool,
     pub(crate) barriers: bool,
     pub(crate) cumulative: bool,
     pub(crate) times: bool,
 }
 
-/// CUDA 3, 8, 12.0, 12.4, 12.6 and 13.5.
-pub(crate) const ERAS: [Era; 6] = [
-    Era { properties: false, barriers: false, cumulative: false, times: false },
-    Era { properties: true, barriers: false, cumulative: true, times: false },
-    Era { properties: true, barriers: false, cumulative: false, times: false },
-    Era { properties: true, barriers: false, cumulative: true, times: false },
-    Era { properties: true, barriers: true, cumulative: true, times: false },
-    Era { properties: true, barriers: true, cumulative: true, times: true },
+const OLDEST: Era =
+    Era { release: "2", properties: false, plus: true, barriers: false, cumulative: false, times: false };
+const MIDDLE: Era = Era { release: "11.8", properties: true, plus: false, ..OLDEST };
+const NEWEST: Era = Era { release: "13.5", barriers: true, cumulative: true, times: true, ..MIDDLE };
+
+/// What was printed when, from the oldest on.
+pub(crate) const ERAS: [Era; 10] = [
+    OLDEST,
+    Era { release: "4", properties: true, ..OLDEST },
+    Era { release: "10", cumulative: true, ..MIDDLE },
+    MIDDLE,
+    Era { release: "12.0", ..MIDDLE },
+    Era { release: "12.4", cumulative: true, ..MIDDLE },
+    Era { release: "12.6", times: false, ..NEWEST },
+    Era { release: "12.9", ..NEWEST },
+    Era { release: "13.0", ..NEWEST },
+    NEWEST,
 ];
 
 /// A kernel with the figures that its log tells.
@@ -47,15 +60,18 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A kernel for one of `archs`, none of which is older than sm_20.
+/// A kernel for one of `archs`.
 pub(crate) fn kernel(archs: &'static [&'static str]) -> impl Strategy<Value = Made> {
     let figures = (1_u32..256, 0_u32..17, 0_u32..5000, 0_u32..3000, 0_u32..3000, prop_oneof![Just(0), 1_u32..600]);
     let more = (prop_oneof![Just(0), 1_u32..99999], prop::option::of(1_u32..999), 0_u32..4, 0_u32..999_999);
     (name(), select(archs), figures, more).prop_map(|(name, arch, figures, (shared, bank, textures, time))| {
         let (registers, barriers, stack, stores, loads, callees) = figures;
-        let lists_banks = arch.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().is_ok_and(|n| n < 90);
-        let banks = [(0, 352)].into_iter().chain(bank.map(|size| (2, size)));
-        let constant = if lists_banks { banks.collect() } else { Vec::new() };
+        let own = |own: u8| bank.map(|size| (own, size));
+        let constant = match number(arch) {
+            ..20 => own(1).into_iter().collect(),
+            20..90 => [(0, 352)].into_iter().chain(own(2)).collect(),
+            _ => Vec::new(),
+        };
         Made {
             name,
             arch: arch.to_owned(),
@@ -73,7 +89,22 @@ pub(crate) fn kernel(archs: &'static [&'static str]) -> impl Strategy<Value = Ma
     })
 }
 
+/// 90 of `sm_90a`.
+fn number(arch: &str) -> u32 {
+    arch.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(u32::MAX)
+}
+
 impl Made {
+    /// Shared memory that the system takes of each block, where ptxas counts it.
+    fn system(&self, era: Era) -> u32 {
+        if era.plus && number(&self.arch) < 20 { 16 } else { 0 }
+    }
+
+    /// Local memory, where ptxas still counts it apart from the stack.
+    fn local(&self, era: Era) -> Option<u32> {
+        (era.plus && self.stack > 0).then_some(self.stack)
+    }
+
     /// The records that ptxas writes, each of one or two lines.
     pub(crate) fn records(&self, era: Era) -> Vec<String> {
         let mut records =
@@ -99,8 +130,12 @@ impl Made {
         if let Some(size) = self.cumulative(era) {
             items.push(format!("{size} bytes cumulative stack size"));
         }
-        if self.shared > 0 {
-            items.push(format!("{} bytes smem", self.shared));
+        if let Some(size) = self.local(era) {
+            items.push(format!("{size}+0 bytes lmem"));
+        }
+        if self.shared + self.system(era) > 0 {
+            let system = if era.plus { format!("+{}", self.system(era)) } else { String::new() };
+            items.push(format!("{}{system} bytes smem", self.shared));
         }
         items.extend(self.constant.iter().map(|(bank, size)| format!("{size} bytes cmem[{bank}]")));
         if self.textures > 0 {
@@ -120,7 +155,7 @@ impl Made {
         let banks: String = self.constant.iter().map(|(bank, size)| format!(" {bank}:{size}")).collect();
         let framed = era.properties;
         format!(
-            "entry {} {}: {} registers, {} barriers, stack {}, cumulative {}, spills {}+{}, shared {}, local ?, constant [{banks} ], textures {}/0/0, {} ms",
+            "entry {} {}: {} registers, {} barriers, stack {}, cumulative {}, spills {}+{}, shared {}, local {}, constant [{banks} ], textures {}/0/0, {} ms",
             self.name,
             self.arch,
             self.registers,
@@ -129,7 +164,8 @@ impl Made {
             self.cumulative(era).map_or_else(|| "?".to_owned(), |size| size.to_string()),
             known(framed, self.stores),
             known(framed, self.loads),
-            self.shared,
+            self.shared + self.system(era),
+            self.local(era).map_or_else(|| "?".to_owned(), |size| size.to_string()),
             self.textures,
             if era.times { (f64::from(self.time) / 1000.0).to_string() } else { "?".to_owned() },
         )

@@ -211,7 +211,7 @@ impl Log<'_, '_, '_> {
 
     /// Facts that only what comes before the first report of a log tells.
     fn look_at_commands(&mut self, text: &[u8]) {
-        if self.reports {
+        if self.reports || text.is_empty() {
             return;
         }
         let facts = self.lines.facts();

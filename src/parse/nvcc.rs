@@ -123,7 +123,9 @@ pub(crate) fn failure_in_words(line: &[u8]) -> Option<Failure> {
 
 /// Whether `text` shows that CUDA code is compiled.
 pub(crate) fn compiles_cuda(text: &[u8]) -> bool {
-    CUDA.is_match(text)
+    // What it takes at least: most texts need not wait for the pattern to be built.
+    let may = [&b"nvcc"[..], b".cu", b"CUDA", b"cuda"].iter().any(|sign| memchr::memmem::find(text, sign).is_some());
+    may && CUDA.is_match(text)
 }
 
 /// What echoed nvcc commands say of the code that they compile.

@@ -110,18 +110,15 @@ pub(super) fn is_plain_name(name: &[u8]) -> bool {
         && memchr::memchr2(b'\r', b'\n', name).is_none()
 }
 
+/// A frame and nothing else: no carriage return, no record of another process behind it.
 fn is_whole_frame(text: &[u8]) -> bool {
-    text.ends_with(b" bytes spill loads") && is_one_line(text)
+    usage::frame(text).is_ok_and(|(rest, _)| rest.is_empty())
 }
 
-/// Ends with a letter or a bank, not with a comma or something that damaged it.
+/// Ends with a letter or a bank, not with a comma or something that damaged it; without colours, and without a carriage
+/// return, which ends a line too.
 fn ends_plainly(text: &[u8]) -> bool {
-    text.last().is_some_and(|b| b.is_ascii_lowercase() || *b == b']') && is_one_line(text)
-}
-
-/// Without colours, and without a carriage return, which ends a line too.
-fn is_one_line(text: &[u8]) -> bool {
-    memchr::memchr2(0x1b, b'\r', text).is_none()
+    text.last().is_some_and(|b| b.is_ascii_lowercase() || *b == b']') && memchr::memchr2(0x1b, b'\r', text).is_none()
 }
 
 #[cfg(test)]
@@ -174,6 +171,8 @@ mod tests {
             ("    8 bytes", "\t8 bytes"),
             ("barriers\n", "barriers,\n"),
             ("spill loads", "spill"),
+            ("spill loads", "spill loadsptxas info    : x, 0 bytes spill loads"),
+            ("stack frame, 0", "stack frame,\r 0"),
             ("ptxas info    : Used", "x\nptxas info    : Used"),
         ] {
             let text = TEXT.replacen(part, other, 1);

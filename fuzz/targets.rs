@@ -66,6 +66,7 @@ pub(crate) fn lint(bytes: &[u8]) {
         let mut streams = Streams {
             stdin: &mut stdin,
             stdin_is_terminal: false,
+            stderr_is_terminal: false,
             stdout: &mut stdout,
             stderr: &mut stderr,
             terminal: None,

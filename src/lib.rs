@@ -25,6 +25,7 @@ pub mod outcome;
 pub mod output;
 pub mod parse;
 pub mod pattern;
+pub mod progress;
 pub mod report;
 pub mod rules;
 pub mod run;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each top-level module may use of the others. Those that are not listed here stand at the top and may use all.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("model", &[]),
     ("finding", &["model"]),
     ("outcome", &[]),
@@ -19,6 +19,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("report", &["model", "gpu", "analyse", "finding", "rules", "settle"]),
     ("config", &["model", "gpu", "pattern", "analyse", "finding", "rules", "settle"]),
     ("discover", &["model"]),
+    ("progress", &["model"]),
 ];
 
 /// What may open files, and speak to streams, the environment and other processes.

@@ -23,6 +23,7 @@ fn transcript(command: &str, stdin: &str) -> (String, Outcome) {
         &mut Streams {
             stdin: &mut stdin.as_bytes(),
             stdin_is_terminal: false,
+            stderr_is_terminal: false,
             stdout: &mut stdout,
             stderr: &mut stderr,
             terminal: Some(Terminal { width: 100, unicode: true }),

@@ -211,6 +211,7 @@ fn lint(log: &str, args: &[&str], config: Option<&str>) -> Vec<String> {
         &mut Streams {
             stdin: &mut log.as_bytes(),
             stdin_is_terminal: false,
+            stderr_is_terminal: false,
             stdout: &mut stdout,
             stderr: &mut stderr,
             terminal: None,

@@ -75,6 +75,7 @@ impl Case {
             &mut Streams {
                 stdin: &mut std::io::empty(),
                 stdin_is_terminal: true,
+                stderr_is_terminal: false,
                 stdout: &mut stdout,
                 stderr: &mut stderr,
                 terminal: None,

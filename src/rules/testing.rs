@@ -38,6 +38,7 @@ fn report(format: &str, log: &str, args: &[&str]) -> String {
         &mut Streams {
             stdin: &mut log.as_bytes(),
             stdin_is_terminal: false,
+            stderr_is_terminal: false,
             stdout: &mut stdout,
             stderr: &mut stderr,
             terminal: None,

@@ -53,7 +53,7 @@ fn facts(report: &Report) -> Vec<String> {
         format!("{:?} {known:?} {:?} {frame:?} {usage:?}", name(kernel.name), kernel.resources)
     });
     let messages = report.messages.iter().map(|message| {
-        let text = report.texts.get(message.text).escape_ascii();
+        let text = report.said(message).escape_ascii().to_string();
         format!("{:?} {:?} {} {:?} {text}", message.kind, name(message.kernel), message.count, message.place)
     });
     kernels.chain(messages).collect()

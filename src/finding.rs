@@ -270,6 +270,8 @@ pub struct Label {
     pub quote: Quote,
     /// What stands on the line before the text that was kept of it, where that was kept too.
     pub lead: Option<NameId>,
+    /// A name that belongs into the text at a position, where it is kept apart.
+    pub name: Option<(u16, NameId)>,
     /// First byte of the span within the line's kept text.
     pub start: usize,
     /// One past its last byte.

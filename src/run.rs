@@ -277,7 +277,8 @@ impl NoKernels {
         // What a build tool says of a step that stopped follows from an error.
         let first = errors().find(|message| message.kind != MessageKind::BuildStopped).or_else(|| errors().next());
         if let Some(message) = first {
-            let text = String::from_utf8_lossy(report.texts.get(message.text));
+            let text = report.said(message);
+            let text = String::from_utf8_lossy(&text);
             return NoKernels::Failed {
                 said: symbol::printable(&symbol::cut_middle(text.trim(), 160)).into_owned(),
                 lint,

@@ -13,6 +13,9 @@ pub struct Message {
     pub arch: Option<Arch>,
     /// Its text, without tool, severity and place; an id of [`super::Report::texts`].
     pub text: NameId,
+    /// Where the name of its kernel stands in the text, if it was taken out of it: a log may say the same of a hundred
+    /// thousand kernels, and their names are kept anyway.
+    pub name_at: Option<u16>,
     /// What stands before the text, as `ptxas x.ptx, line 8; error   : `; an id of [`super::Report::texts`].
     pub lead: Option<NameId>,
     /// Where it first stands.
@@ -25,7 +28,13 @@ impl Message {
     /// A message that names nobody, printed once.
     #[must_use]
     pub fn new(kind: MessageKind, text: NameId, place: Place) -> Message {
-        Message { kind, kernel: None, arch: None, text, lead: None, place, count: 1 }
+        Message { kind, kernel: None, arch: None, text, name_at: None, lead: None, place, count: 1 }
+    }
+
+    /// The name that was taken out of its text, and where that was.
+    #[must_use]
+    pub fn name_apart(&self) -> Option<(u16, NameId)> {
+        Some((self.name_at?, self.kernel?))
     }
 }
 

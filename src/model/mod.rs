@@ -1,5 +1,7 @@
 //! Plain facts about kernels, as the compiler stated them; no opinion and no GPU figures.
 
+use std::borrow::Cow;
+
 mod arch;
 mod base;
 mod bytes;
@@ -46,6 +48,21 @@ impl Report {
             Place::CONFIG => self.config.as_deref().unwrap_or_default(),
             input => self.inputs.get(input as usize).map_or("", |input| &input.name),
         }
+    }
+
+    /// The text of a message as printed.
+    #[must_use]
+    pub fn said(&self, message: &Message) -> Cow<'_, [u8]> {
+        self.line(message.text, message.name_apart())
+    }
+
+    /// A kept text, with the name in it that was taken out at a position.
+    #[must_use]
+    pub fn line(&self, text: NameId, name: Option<(u16, NameId)>) -> Cow<'_, [u8]> {
+        let text = self.texts.get(text);
+        let Some((at, name)) = name else { return Cow::Borrowed(text) };
+        let (before, after) = text.split_at(usize::from(at).min(text.len()));
+        Cow::Owned([before, self.names.get(name), after].concat())
     }
 }
 

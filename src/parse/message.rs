@@ -67,6 +67,37 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(text, part).is_some()
 }
 
+/// A sentence that is the same of every kernel but for its name.
+pub(crate) struct Sentence<'a> {
+    /// Its number, below [`Sentence::COUNT`].
+    pub(crate) number: usize,
+    pub(crate) before: &'a [u8],
+    pub(crate) name: &'a [u8],
+    pub(crate) after: &'a [u8],
+}
+
+impl Sentence<'_> {
+    pub(crate) const COUNT: usize = BOUNDS.len() * IGNORED.len();
+}
+
+/// The sentence on launch bounds that are out of range: the one that a large build repeats for thousands of kernels.
+pub(crate) fn sentence(text: &[u8]) -> Option<Sentence<'_>> {
+    let bounds = BOUNDS.iter().position(|lead| text.starts_with(lead))?;
+    let (before, rest) = text.split_at_checked(BOUNDS[bounds].len() + 1)?;
+    // A mangled name ends at the first blank.
+    let (name, after) = rest.split_at(memchr::memchr(b' ', rest)?);
+    let ignored = IGNORED.iter().position(|end| after == *end)?;
+    let number = bounds * IGNORED.len() + ignored;
+    (before.ends_with(b" ") && !name.is_empty()).then_some(Sentence { number, before, name, after })
+}
+
+/// What ptxas says of them behind the name.
+const IGNORED: [&[u8]; 3] = [
+    b" is out of range. .minnctapersm will be ignored",
+    b" is out of range. .minnctapersm and .maxntid will be ignored",
+    b" is out of range. minnctapersm will be ignored",
+];
+
 /// Launch bounds that are out of range, up to the name.
 const BOUNDS: [&[u8]; 2] = [b"Value of threads per SM for entry", b"Value of minnctapersm for entry"];
 

@@ -499,11 +499,18 @@ impl<'r> LineReader<'r> {
     /// A message; `at` is where its envelope starts.
     fn read_text(&mut self, at: At<'_>, line: &[u8], envelope: Envelope, text: &[u8]) {
         let severity = envelope.severity;
+        let lead = &line[envelope.start..envelope.text];
+        if severity == Severity::Warning
+            && text.len() <= LONG_TEXT
+            && let Some(sentence) = message::sentence(text)
+        {
+            let places = || self.position.place(at.after(lead.len()));
+            return self.assembler.sentence(&sentence, lead, places);
+        }
         // Information that says nothing must not fill the memory, so it is read before it is kept.
         if severity == Severity::Info && message::read(severity, text).is_none() {
             return;
         }
-        let lead = &line[envelope.start..envelope.text];
         // Equal errors at two places of a PTX file are two errors; of warnings the words are enough.
         let whole = &line[envelope.start..];
         let key = if severity >= Severity::Error { whole.trim_ascii_end() } else { text };
@@ -583,6 +590,12 @@ impl<'r> LineReader<'r> {
     }
 
     pub(super) fn keep_joined_message(&mut self, severity: Severity, text: &[u8], place: Place) {
+        if severity == Severity::Warning
+            && text.len() <= LONG_TEXT
+            && let Some(sentence) = message::sentence(text)
+        {
+            return self.assembler.sentence(&sentence, b"", || place);
+        }
         let Some(reading) = message::read(severity, text) else { return };
         let key = &text[..text.len().min(LONG_TEXT)];
         let Some(id) = self.assembler.repeat(key, weight_of(severity), || place) else { return };

@@ -36,7 +36,7 @@ pub(super) struct Position {
 /// Where `label` stands. Columns count characters.
 pub(super) fn position(report: &Report, label: &Label) -> Position {
     let place = label.quote.place;
-    let text = report.texts.get(label.quote.text);
+    let text = report.line(label.quote.text, label.name);
     let characters = |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().count() as u64;
     let column = 1 + u64::from(place.column_offset) + characters(&text[..label.start.min(text.len())]);
     let width = characters(&text[label.start.min(text.len())..label.end.min(text.len())]);
@@ -72,8 +72,8 @@ impl Excerpt {
     /// it is about, else its beginning.
     pub(super) fn new(report: &Report, label: &Label, kernel: Option<NameId>) -> (Excerpt, SourceSpan) {
         let place = label.quote.place;
-        let bytes = report.texts.get(label.quote.text);
-        let (from, to) = narrowed(bytes, label, kernel.map(|name| report.names.get(name)));
+        let bytes = report.line(label.quote.text, label.name);
+        let (from, to) = narrowed(&bytes, label, kernel.map(|name| report.names.get(name)));
         let part = |from: usize, to: usize| {
             let text = String::from_utf8_lossy(&bytes[from.min(bytes.len())..to.min(bytes.len())]);
             symbol::printable(&text).into_owned()
@@ -184,7 +184,7 @@ mod tests {
         let mut report = Report::default();
         let marked = |report: &mut Report, text: &str, name: &str| {
             let quote = Quote { place: Place::default(), text: report.texts.intern(text.as_bytes()) };
-            let label = Label { quote, lead: None, start: 0, end: text.len(), text: String::new() };
+            let label = Label { quote, lead: None, name: None, start: 0, end: text.len(), text: String::new() };
             let name = report.names.intern(name.as_bytes());
             let (excerpt, span) = Excerpt::new(report, &label, Some(name));
             excerpt.text[span.offset()..span.offset() + span.len()].to_owned()

@@ -309,23 +309,24 @@ impl<'a> Context<'a> {
             Some((start, end))
         });
         let (start, end) = span.unwrap_or((0, line.len()));
-        Some(Label { quote, lead: None, start, end, text: text.into() })
+        Some(Label { quote, lead: None, name: None, start, end, text: text.into() })
     }
 
     /// A label over the whole text of a line.
     #[must_use]
     pub fn line_label(&self, quote: Quote, text: impl Into<String>) -> Label {
-        Label { quote, lead: None, start: 0, end: self.text(quote).len(), text: text.into() }
+        Label { quote, lead: None, name: None, start: 0, end: self.text(quote).len(), text: text.into() }
     }
 
     /// A label over the whole text of a message.
     #[must_use]
     pub fn message_label(&self, message: &Message, text: impl Into<String>) -> Label {
         let quote = Quote { place: message.place, text: message.text };
-        Label { lead: message.lead, ..self.line_label(quote, text) }
+        let end = self.report.said(message).len();
+        Label { lead: message.lead, name: message.name_apart(), end, ..self.line_label(quote, text) }
     }
 
-    /// The text of a message as printed.
+    /// The text of a message as printed, but for the name of its kernel, which may be kept apart.
     #[must_use]
     pub fn raw(&self, message: &Message) -> &'a [u8] {
         self.report.texts.get(message.text)
@@ -335,7 +336,7 @@ impl<'a> Context<'a> {
     /// print.
     #[must_use]
     pub fn said(&self, message: &Message) -> String {
-        text::worded(self.raw(message))
+        text::worded(&self.report.said(message))
     }
 }
 

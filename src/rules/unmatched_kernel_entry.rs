@@ -30,6 +30,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let label = Label {
         quote: entry.quote,
         lead: None,
+        name: None,
         start: entry.span.0,
         end: entry.span.1,
         text: "held against mangled, demangled and short names".to_owned(),

@@ -94,7 +94,7 @@ pub(crate) fn kernel(report: &Report, kernel: &Kernel) -> String {
 pub(crate) fn message(report: &Report, message: &Message) -> String {
     let kernel = message.kernel.map_or_else(|| "-".to_owned(), |name| shown(report.names.get(name)));
     let arch = message.arch.map(|arch| format!(" {arch}")).unwrap_or_default();
-    format!("{:?} {kernel}{arch} x{}: {}", message.kind, message.count, shown(report.texts.get(message.text)))
+    format!("{:?} {kernel}{arch} x{}: {}", message.kind, message.count, shown(&report.said(message)))
 }
 
 fn evidence(kernel: &Kernel) -> String {

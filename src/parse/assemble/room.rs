@@ -5,6 +5,7 @@
 
 use super::Assembler;
 use crate::model::{Message, MessageKind, NameId, Place, Unread};
+use crate::parse::message::Sentence;
 
 /// Distinct messages that are kept.
 const MAX_MESSAGES: usize = 1 << 16;
@@ -23,6 +24,8 @@ const RECENT: usize = 32;
 pub(super) struct Room {
     /// For each text its place among the messages, from 1; 0 where it is none.
     messages: Vec<u32>,
+    /// For each sentence its text, and for each kernel that it was said of the place of that message, from 1.
+    sentences: [Said; Sentence::COUNT],
     /// Texts that were repeated lately, by their length: compilers say the same again and again.
     repeated: [Option<NameId>; RECENT],
     bytes: usize,
@@ -30,6 +33,13 @@ pub(super) struct Room {
     late_errors: usize,
     /// The first message without room, and how many there are.
     lost: Option<Message>,
+}
+
+/// Of which kernels a sentence was said.
+#[derive(Default)]
+struct Said {
+    text: Option<NameId>,
+    of_name: Vec<u32>,
 }
 
 /// How much a message matters.
@@ -67,6 +77,37 @@ impl Assembler<'_> {
             return None;
         }
         id
+    }
+
+    /// A sentence that names a kernel, behind `lead`.
+    pub(crate) fn sentence(&mut self, said: &Sentence<'_>, lead: &[u8], place: impl FnOnce() -> Place) {
+        let full = self.is_full(Weight::Other);
+        let names = &mut self.report.names;
+        let name = if full { names.find(said.name) } else { Some(names.intern(said.name)) };
+        let known = name.and_then(|name| self.room.sentences[said.number].of_name.get(name.index()));
+        if let Some(at) = known.and_then(|at| at.checked_sub(1)) {
+            self.report.messages[at as usize].count += 1;
+            return;
+        }
+        let Some(name) = name.filter(|_| !full) else {
+            return self.lose(&[said.before, said.name, said.after].concat(), place);
+        };
+        let texts = &mut self.report.texts;
+        let slot = &mut self.room.sentences[said.number];
+        let text = *slot.text.get_or_insert_with(|| texts.intern(&[said.before, said.after].concat()));
+        self.room.bytes += said.name.len();
+        let message = Message {
+            kernel: Some(name),
+            name_at: u16::try_from(said.before.len()).ok(),
+            lead: (!lead.is_empty()).then(|| self.lead(lead)),
+            ..Message::new(MessageKind::LaunchBounds, text, place())
+        };
+        self.report.messages.push(message);
+        let of_name = &mut self.room.sentences[said.number].of_name;
+        if of_name.len() <= name.index() {
+            of_name.resize(name.index() + 1, 0);
+        }
+        of_name[name.index()] = u32::try_from(self.report.messages.len()).unwrap_or(0);
     }
 
     /// Which message has this key.

@@ -28,7 +28,7 @@ fn lint(log: &[u8]) -> usize {
     join(&mut report);
     let numbers = analyse(&report, &Assumptions::default());
     let rules = activate(&Settings::default());
-    let verdict = settle(Context { report: &report, numbers: &numbers }, &rules, &[]);
+    let verdict = settle(Context::new(&report, &numbers), &rules, &[]);
     let mut out = Vec::new();
     let layout = Layout { style: Style::PLAIN, limit: 100, verbose: false, quiet: false };
     render(Format::Human, &verdict, &layout, &mut out).expect("memory can be written to");

@@ -201,7 +201,7 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
     let rules = activate(&config.settings);
     let Some(read) = examine(&args.input, &config, args.look, streams)? else { return short_help(streams) };
     let allows = config.allows();
-    let verdict = settle(Context { report: &read.report, numbers: &read.numbers }, &rules, &allows);
+    let verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
     output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
     if read.unreadable {
@@ -236,7 +236,7 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
         // A table of nothing does not replace one of something.
         return Err(NoKernels::of(&read.report).into());
     }
-    let context = Context { report: &read.report, numbers: &read.numbers };
+    let context = Context::new(&read.report, &read.numbers);
     output::write(args.output.as_deref(), streams.stdout, |out| match args.format {
         TableFormat::Human => report::kernels_human(&context, args.sort, style, out),
         TableFormat::Csv => report::kernels_csv(&context, args.sort, out),

@@ -46,7 +46,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Lines that look like a CUDA tool's and are in no fact and no message.
 fn passed_on(reading: &Reading) -> Vec<String> {
-    let kept: Vec<&[u8]> = reading.report.messages.iter().map(|message| reading.report.said(message)).collect();
+    let kept: Vec<_> = reading.report.messages.iter().map(|message| reading.report.said(message)).collect();
     let holds = |line: &[u8], part: &[u8]| memchr::memmem::find(line, part).is_some();
     lines(&reading.echoed)
         .filter(|line| OF_TOOLS.iter().any(|word| holds(line, word.as_bytes())))

@@ -224,7 +224,7 @@ mod tests {
             resources: Resources { spill_stores: Some(Bytes(spilled)), ..Resources::default() },
             ..Kernel::new(None, Kind::Entry, None)
         };
-        raise(&Context { report: &Report::default(), numbers: &numbers }, &kernel, &judged)
+        raise(&Context::new(&Report::default(), &numbers), &kernel, &judged)
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn file_of<'a>(context: &Context<'a>, message: &Message) -> Option<&'a [u8]> {
 }
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    let failures = || context.messages().filter(|(_, message)| is_failure(message.kind));
+    let failures = || context.messages_of(is_failure);
     let kernels = context.only_kernels(failures().filter_map(|(_, message)| message.kernel));
     let mut explained: HashSet<u32> = HashSet::new();
     // The first error of a source file brings most of the others about.

@@ -45,7 +45,7 @@ const HELPS: [(&str, &str); 7] = [
 ];
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    let warnings = context.messages().filter(|(_, message)| message.kind == MessageKind::Warning);
+    let warnings = context.messages_of(|kind| kind == MessageKind::Warning);
     let silent = no_resource_report::Silent::of(context);
     let new = warnings.filter(|(_, message)| !silent.repeats(context, message));
     hits.extend(new.map(|(at, _)| Hit::message(at, 1).caused_by(Cause::Single)));

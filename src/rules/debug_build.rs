@@ -30,7 +30,9 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
 /// For each input the first message that shows it.
 fn first_advisories(context: &Context<'_>) -> Vec<Option<usize>> {
     let mut first = vec![None; context.report.inputs.len()];
-    for (at, message) in context.messages().filter(|(_, message)| is_debug(context, message)) {
+    for (at, message) in
+        context.messages_of(|kind| kind == MessageKind::Setmaxnreg).filter(|(_, message)| is_debug(context, message))
+    {
         if let Some(first) = first.get_mut(message.place.input as usize) {
             first.get_or_insert(at);
         }
@@ -40,7 +42,7 @@ fn first_advisories(context: &Context<'_>) -> Vec<Option<usize>> {
 
 /// The advisory that ptxas gives only when it compiles for debugging.
 fn is_debug(context: &Context<'_>, message: &Message) -> bool {
-    message.kind == MessageKind::Setmaxnreg && text::has(context.raw(message), "to allow debugging")
+    text::has(context.raw(message), "to allow debugging")
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {

@@ -45,7 +45,7 @@ impl Fault {
 }
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    let ignored = || context.messages().filter(|(_, message)| message.kind == MessageKind::LaunchBounds);
+    let ignored = || context.messages_of(|kind| kind == MessageKind::LaunchBounds);
     let kernels = context.only_kernels(ignored().filter_map(|(_, message)| message.kernel));
     for (at, message) in ignored() {
         let kernel = message.kernel.and_then(|name| kernels.get(name));

@@ -28,14 +28,15 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         MessageKind::LocalMemory { frame } => Some(frame.map_or(1, Bytes::get)).filter(|bytes| *bytes > 0),
         _ => None,
     };
-    if !context.messages().any(|(_, message)| local(message).is_some()) {
+    let warnings = || context.messages_of(|kind| matches!(kind, MessageKind::LocalMemory { .. }));
+    if !warnings().any(|(_, message)| local(message).is_some()) {
         return;
     }
     // `-warn-lmem-usage` repeats what the figures say, and counts spills in.
     let mut told: HashSet<NameId> = context.certain().filter_map(|(_, kernel)| kernel.name).collect();
-    let spilled = context.messages().filter(|(_, message)| matches!(message.kind, MessageKind::Spill { .. }));
+    let spilled = context.messages_of(|kind| matches!(kind, MessageKind::Spill { .. }));
     told.extend(spilled.filter_map(|(_, message)| message.kernel));
-    for (at, message) in context.messages() {
+    for (at, message) in warnings() {
         let Some(bytes) = local(message) else { continue };
         if standing.is_optimised(Some(message.place)) && !message.kernel.is_some_and(|name| told.contains(&name)) {
             hits.push(Hit::message(at, bytes));

@@ -37,10 +37,12 @@ mod wgmma_serialized;
 mod wgmma_wait_injected;
 mod wrong_target;
 
+use std::mem::discriminant;
+
 use crate::analyse::{Judged, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
-use crate::model::{Arch, Kernel, Kind, Message, NameId, Quote, Report, symbol};
+use crate::model::{Arch, Kernel, Kind, Message, MessageKind, NameId, Quote, Report, symbol};
 
 use standing::is_device_runtime;
 
@@ -152,9 +154,25 @@ pub struct Context<'a> {
     pub report: &'a Report,
     /// Everything that was computed.
     pub numbers: &'a Numbers,
+    /// The messages of each kind, by their indices; kinds that differ in their figures alone are one.
+    kinds: Vec<(MessageKind, Vec<u32>)>,
 }
 
 impl<'a> Context<'a> {
+    /// What rules see of these.
+    #[must_use]
+    pub fn new(report: &'a Report, numbers: &'a Numbers) -> Context<'a> {
+        let mut kinds: Vec<(MessageKind, Vec<u32>)> = Vec::new();
+        for (at, message) in (0..).zip(&report.messages) {
+            let is_its = |(kind, _): &(MessageKind, _)| discriminant(kind) == discriminant(&message.kind);
+            match kinds.iter().position(is_its) {
+                Some(kind) => kinds[kind].1.push(at),
+                None => kinds.push((message.kind, vec![at])),
+            }
+        }
+        Context { report, numbers, kinds }
+    }
+
     /// Kernels and device functions whose figures are surely theirs, with their indices; without those that the CUDA
     /// device runtime brings along, as nobody can change them.
     pub fn certain(&self) -> impl Iterator<Item = (usize, &'a Kernel)> {
@@ -185,6 +203,18 @@ impl<'a> Context<'a> {
     /// Messages with their indices.
     pub fn messages(&self) -> impl Iterator<Item = (usize, &'a Message)> {
         self.report.messages.iter().enumerate()
+    }
+
+    /// The messages of the kinds that `is_one` is true for, whatever their figures, with their indices; rising.
+    pub fn messages_of(&self, is_one: impl Fn(MessageKind) -> bool) -> impl Iterator<Item = (usize, &'a Message)> {
+        let report = self.report;
+        let mut lists = self.kinds.iter().filter(|(kind, _)| is_one(*kind)).map(|(_, list)| list);
+        let mut found = lists.next().cloned().unwrap_or_default();
+        for list in lists {
+            found.extend_from_slice(list);
+            found.sort_unstable();
+        }
+        found.into_iter().map(move |at| (at as usize, &report.messages[at as usize]))
     }
 
     /// The kernels that these names are of.
@@ -387,7 +417,8 @@ mod tests {
             &mut crate::parse::Echo::new(crate::parse::EchoMode::None, &mut nowhere),
         )
         .expect("a log in memory");
-        let context = Context { report: &report, numbers: &Numbers::default() };
+        let numbers = Numbers::default();
+        let context = Context::new(&report, &numbers);
         let armed = TEMPLATE.arm(TEMPLATE.page().defaults()).expect("the options of the page");
         let mut hits = Vec::new();
         armed.check(&context, &mut hits);

@@ -63,7 +63,7 @@ impl Cap {
 }
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    for (at, message) in context.messages().filter(|(_, message)| message.kind == MessageKind::RegisterCap) {
+    for (at, message) in context.messages_of(|kind| kind == MessageKind::RegisterCap) {
         hits.push(Hit::message(at, 1).caused_by(Cap::of(context.raw(message)).cause()));
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit
         let Some(bytes) = worst(kernel).filter(|bytes| *bytes > options.max_bytes) else { continue };
         hits.push(Hit::kernel(at, bytes).because_of_message(caps.of_kernel(kernel)));
     }
-    let warnings = || context.messages().filter(|(_, message)| matches!(message.kind, MessageKind::Spill { .. }));
+    let warnings = || context.messages_of(|kind| matches!(kind, MessageKind::Spill { .. }));
     if warnings().next().is_none() {
         return;
     }
@@ -63,7 +63,7 @@ struct Caps {
 impl Caps {
     fn of(context: &Context<'_>) -> Caps {
         let mut caps = Caps::default();
-        for (at, message) in context.messages().filter(|(_, message)| message.kind == MessageKind::RegisterCap) {
+        for (at, message) in context.messages_of(|kind| kind == MessageKind::RegisterCap) {
             let said = context.raw(message);
             match (
                 message.kernel,

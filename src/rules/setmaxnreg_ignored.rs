@@ -55,7 +55,7 @@ const REASONS: [Reason; 5] = [
 ];
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    let ignored = context.messages().filter(|(_, message)| message.kind == MessageKind::Setmaxnreg);
+    let ignored = context.messages_of(|kind| kind == MessageKind::Setmaxnreg);
     hits.extend(ignored.map(|(at, _)| Hit::message(at, 1)));
 }
 

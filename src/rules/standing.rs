@@ -21,9 +21,7 @@ pub(super) struct Standing {
 impl Standing {
     pub(super) fn of(context: &Context<'_>) -> Standing {
         use MessageKind::{Setmaxnreg, WgmmaInjected, WgmmaSerialized};
-        let advisories = context
-            .messages()
-            .filter(|(_, message)| matches!(message.kind, WgmmaSerialized | WgmmaInjected | Setmaxnreg));
+        let advisories = context.messages_of(|kind| matches!(kind, WgmmaSerialized | WgmmaInjected | Setmaxnreg));
         Standing {
             debug: debug_build::inputs(context),
             tensor: advisories.filter_map(|(_, message)| message.kernel).collect(),

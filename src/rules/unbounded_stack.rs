@@ -14,7 +14,7 @@ use crate::model::{MessageKind, NameId};
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    let warnings = || context.messages().filter(|(_, message)| message.kind == MessageKind::UnboundedStack);
+    let warnings = || context.messages_of(|kind| kind == MessageKind::UnboundedStack);
     let mut warned: HashMap<NameId, usize> = HashMap::new();
     for (at, message) in warnings() {
         if let Some(name) = message.kernel {

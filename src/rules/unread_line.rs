@@ -12,7 +12,7 @@ use crate::model::{Kernel, Message, MessageKind, Unread, symbol};
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    for (at, message) in context.messages() {
+    for (at, message) in context.messages_of(|kind| matches!(kind, MessageKind::Unread(_))) {
         if let MessageKind::Unread(why) = message.kind {
             hits.push(Hit::message(at, 1).caused_by(Cause::Reason(why as u32)));
         }

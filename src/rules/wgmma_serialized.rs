@@ -94,7 +94,7 @@ fn reason(said: &[u8]) -> Option<usize> {
 }
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    for (at, message) in context.messages().filter(|(_, message)| message.kind == MessageKind::WgmmaSerialized) {
+    for (at, message) in context.messages_of(|kind| kind == MessageKind::WgmmaSerialized) {
         let reason = reason(context.raw(message)).unwrap_or(REASONS.len());
         let count = u32::try_from(message.count).unwrap_or(u32::MAX);
         hits.push(Hit::message(at, count).for_reason(reason));

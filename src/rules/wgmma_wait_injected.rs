@@ -12,7 +12,7 @@ use crate::model::MessageKind;
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    for (at, message) in context.messages().filter(|(_, message)| message.kind == MessageKind::WgmmaInjected) {
+    for (at, message) in context.messages_of(|kind| kind == MessageKind::WgmmaInjected) {
         hits.push(Hit::message(at, 1).for_reason(usize::from(is_arrive(context.raw(message)))));
     }
 }

@@ -139,7 +139,8 @@ pub struct Verdict<'a> {
 pub fn settle<'a>(context: Context<'a>, rules: &'a [Active], allows: &'a [Allow]) -> Verdict<'a> {
     let mut settled = Vec::new();
     let mut allowed = Vec::new();
-    let mut hits = Vec::new();
+    // As many as a rule may find: what is not used of it costs nothing, and growing would.
+    let mut hits = Vec::with_capacity(context.report.kernels.len() + context.report.messages.len());
     for (index, active) in (0_u16..).zip(rules) {
         if active.level == Level::Allow && !active.allowed {
             continue;
@@ -201,18 +202,31 @@ struct Key {
 
 fn group(settled: &[Settled], report: &Report) -> Groups {
     let mut groups = Groups { all: Vec::new(), next: vec![0; settled.len()] };
-    let mut by_key = ByKey::default();
+    // There may be as many groups as hits, so the table holds no keys: their hashes, and the numbers of the groups.
+    let mut by_key: HashTable<(u64, u32)> = HashTable::new();
+    let hasher = DefaultHashBuilder::default();
     let mut bases = Bases::default();
     for (at, one) in settled.iter().enumerate() {
-        let known = key_of(one, report, &mut bases).and_then(|key| by_key.find_or_add(key, groups.all.len()));
-        match known.and_then(|index| groups.all.get_mut(index)) {
-            Some(group) => {
+        let new = CauseGroup { lead: at, others: 0, last: at };
+        let Some(key) = key_of(one, report, &mut bases) else {
+            groups.all.push(new);
+            continue;
+        };
+        let key_of_lead = |group: u32| known_key(&settled[groups.all[group as usize].lead], report, &bases);
+        let hash = hasher.hash_one(&key);
+        match by_key.find(hash, |(known, group)| *known == hash && key_of_lead(*group).as_ref() == Some(&key)) {
+            Some((_, group)) => {
+                let group = &mut groups.all[*group as usize];
                 // Hits are counted in 32 bits.
                 groups.next[group.last] = u32::try_from(at).unwrap_or(u32::MAX);
                 group.last = at;
                 group.others += 1;
             }
-            None => groups.all.push(CauseGroup { lead: at, others: 0, last: at }),
+            None => {
+                let number = u32::try_from(groups.all.len()).unwrap_or(u32::MAX);
+                by_key.insert_unique(hash, (hash, number), |(hash, _)| *hash);
+                groups.all.push(new);
+            }
         }
     }
     groups
@@ -220,43 +234,23 @@ fn group(settled: &[Settled], report: &Report) -> Groups {
 
 /// What the group of a hit shares; `None` for one that is a group of its own.
 fn key_of(one: &Settled, report: &Report, bases: &mut Bases) -> Option<Key> {
-    let of_rule = |reason| Some(Key { rule: one.rule, level: one.level, reason, base: None });
-    let of_kernel = |bases: &mut Bases, reason| {
-        let base = bases.of(&report.names, name_of(report, &one.hit)?);
-        Some(Key { rule: one.rule, level: one.level, reason, base: Some(base) })
+    if matches!(one.hit.cause, Cause::Kernel | Cause::KernelFor(_)) {
+        bases.learn(&report.names, name_of(report, &one.hit)?);
+    }
+    known_key(one, report, bases)
+}
+
+/// The same, once the base of the kernel's name is known.
+fn known_key(one: &Settled, report: &Report, bases: &Bases) -> Option<Key> {
+    let base = || bases.known(name_of(report, &one.hit)?);
+    let (reason, base) = match one.hit.cause {
+        Cause::Kernel => (None, Some(base()?)),
+        Cause::KernelFor(reason) => (Some(reason), Some(base()?)),
+        Cause::Reason(reason) => (Some(reason), None),
+        Cause::Rule => (None, None),
+        Cause::Single => return None,
     };
-    match one.hit.cause {
-        Cause::Kernel => of_kernel(bases, None),
-        Cause::KernelFor(reason) => of_kernel(bases, Some(reason)),
-        Cause::Reason(reason) => of_rule(Some(reason)),
-        Cause::Rule => of_rule(None),
-        Cause::Single => None,
-    }
-}
-
-/// Finds the group of a key. There may be as many as hits, so the table holds no more than an index.
-#[derive(Default)]
-struct ByKey {
-    table: HashTable<u32>,
-    /// The keys of the groups that have one, and which groups these are.
-    keys: Vec<(Key, usize)>,
-    hasher: DefaultHashBuilder,
-}
-
-impl ByKey {
-    /// The group with this key; where there is none yet, `group` is from now on.
-    fn find_or_add(&mut self, key: Key, group: usize) -> Option<usize> {
-        let hash = self.hasher.hash_one(&key);
-        if let Some(at) = self.table.find(hash, |at| self.keys[*at as usize].0 == key) {
-            return Some(self.keys[*at as usize].1);
-        }
-        // Hits are counted in 32 bits, and groups are no more than hits.
-        let at = u32::try_from(self.keys.len()).ok()?;
-        self.keys.push((key, group));
-        let (keys, hasher) = (&self.keys, &self.hasher);
-        self.table.insert_unique(hash, at, |at| hasher.hash_one(&keys[*at as usize].0));
-        None
-    }
+    Some(Key { rule: one.rule, level: one.level, reason, base })
 }
 
 fn name_of(report: &Report, hit: &Hit) -> Option<NameId> {
@@ -285,14 +279,22 @@ enum Base {
 }
 
 impl Bases {
-    fn of(&mut self, names: &Names, name: NameId) -> Base {
+    /// Computes the base of `name` if it is not known.
+    fn learn(&mut self, names: &Names, name: NameId) {
         if self.known.is_empty() {
             self.known.resize(names.len(), None);
         }
-        *self.known[name.index()].get_or_insert_with(|| match base(names.get(name)) {
-            Cow::Borrowed(_) => Base::Name(name),
-            Cow::Owned(base) => Base::Distinct(self.distinct.intern(&base)),
-        })
+        let known = &mut self.known[name.index()];
+        if known.is_none() {
+            *known = Some(match base(names.get(name)) {
+                Cow::Borrowed(_) => Base::Name(name),
+                Cow::Owned(base) => Base::Distinct(self.distinct.intern(&base)),
+            });
+        }
+    }
+
+    fn known(&self, name: NameId) -> Option<Base> {
+        self.known.get(name.index()).copied().flatten()
     }
 }
 

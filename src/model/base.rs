@@ -7,6 +7,8 @@ use super::symbol::without_static;
 
 /// Deepest nesting that is followed.
 const MAX_DEPTH: usize = 64;
+/// Deepest nesting of values in values, of functions in functions, of what is declared in them, and of expressions.
+const MAX_SAME: usize = 3;
 
 /// The qualified name, as `A<…>::f`, with the template arguments left out at every level and without parameters. A name
 /// of another form, or one that is not understood to its end, is its own base.
@@ -14,13 +16,23 @@ const MAX_DEPTH: usize = 64;
 pub fn base(name: &[u8]) -> Cow<'_, [u8]> {
     let inner = without_static(name);
     if let Some(mangled) = inner.strip_prefix(b"_Z") {
-        let mut reader = Reader { text: mangled, at: 0, out: Vec::new() };
+        let mut reader = Reader::new(mangled);
         return match reader.name() {
             Some(()) if !reader.out.is_empty() => Cow::Owned(reader.out),
             _ => Cow::Borrowed(name),
         };
     }
     written_base(name).map_or(Cow::Borrowed(name), Cow::Owned)
+}
+
+/// How deep the lists of a mangled name are nested; `None` where it is not whole, or not as compilers write names of
+/// kernels. In one pass, so that it can be asked before a demangler is, which tries all that a name may mean: that takes
+/// hours over fifty bytes of a broken one.
+pub(super) fn nesting(name: &[u8]) -> Option<usize> {
+    let mut reader = Reader::new(name.strip_prefix(b"_Z")?);
+    reader.name()?;
+    reader.parameters()?;
+    Some(reader.deepest)
 }
 
 /// The base of a demangled `void A<int>::f<4>(float*)`: without what stands in template arguments and from the
@@ -65,22 +77,64 @@ struct Reader<'a> {
     at: usize,
     /// What was read of the name.
     out: Vec<u8>,
+    /// The most lists that were open at a time.
+    deepest: usize,
 }
 
 /// What an `E` ends, within template arguments.
 #[derive(Clone, Copy, PartialEq)]
 enum Open {
-    /// A list: of arguments, of the parts of a name, of the parameters of a function.
+    /// A list: of arguments, of a pack, of what a function within a name takes.
     List,
     /// The parts of a name, where an `L` only tells how it is linked.
     Name,
     /// A value, after its type: `Li128E`.
     Value,
+    /// What a type of functions returns and takes.
+    Function,
+    /// An expression.
+    Expression,
+    /// A function that something is declared in.
+    Local,
     /// The parameters of a lambda, after which it is numbered: `UlvE0_`.
     Lambda,
 }
 
+/// What is open, the innermost last.
+struct Stack {
+    open: [Open; MAX_DEPTH],
+    depth: usize,
+}
+
+impl Stack {
+    fn of_a_list() -> Stack {
+        Stack { open: [Open::List; MAX_DEPTH], depth: 1 }
+    }
+
+    fn innermost(&self) -> Option<Open> {
+        self.depth.checked_sub(1).map(|at| self.open[at])
+    }
+
+    fn push(&mut self, kind: Open) -> Option<()> {
+        let many = matches!(kind, Open::Value | Open::Function | Open::Expression | Open::Local);
+        if many && self.open[..self.depth].iter().filter(|open| **open == kind).count() == MAX_SAME {
+            return None;
+        }
+        *self.open.get_mut(self.depth)? = kind;
+        self.depth += 1;
+        Some(())
+    }
+
+    fn pop(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+}
+
 impl<'a> Reader<'a> {
+    fn new(text: &'a [u8]) -> Reader<'a> {
+        Reader { text, at: 0, out: Vec::new(), deepest: 0 }
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -197,62 +251,90 @@ impl<'a> Reader<'a> {
         number.filter(|_| self.at > start)
     }
 
-    /// Template arguments, which are left out: `ILi128E1AIiEE`. Nothing of them is asked but where they end, so of their
-    /// grammar only that is followed which an `E` depends on.
+    /// Template arguments, which are left out: `ILi128E1AIiEE`.
     fn arguments(&mut self) -> Option<()> {
         self.out.extend_from_slice("<…>".as_bytes());
         self.at += 1;
-        let mut open = [Open::List; MAX_DEPTH];
-        let mut depth = 1;
-        while depth > 0 {
-            let inner = open[depth - 1];
-            let byte = self.peek()?;
-            self.at += 1;
-            let opened = match byte {
-                b'E' => {
-                    depth -= 1;
-                    if inner == Open::Lambda {
-                        self.sequence()?;
-                    }
-                    None
+        let mut stack = Stack::of_a_list();
+        while stack.depth > 0 {
+            self.token(&mut stack)?;
+        }
+        Some(())
+    }
+
+    /// The types of what a function takes, and of what a template of functions returns, to the end of the name.
+    fn parameters(&mut self) -> Option<()> {
+        let mut stack = Stack::of_a_list();
+        while self.at < self.text.len() {
+            self.token(&mut stack)?;
+            if stack.depth == 0 {
+                return None;
+            }
+        }
+        (stack.depth == 1).then_some(())
+    }
+
+    /// One piece of a list. Nothing of lists is asked but where they end, so of their grammar only that is followed which
+    /// an `E` depends on.
+    fn token(&mut self, stack: &mut Stack) -> Option<()> {
+        let inner = stack.innermost()?;
+        let byte = self.peek()?;
+        self.at += 1;
+        let opened = match byte {
+            b'E' => {
+                stack.pop();
+                if inner == Open::Lambda {
+                    self.sequence()?;
                 }
-                b'0'..=b'9' => {
-                    self.at -= 1;
-                    self.identifier()?;
-                    None
+                None
+            }
+            b'0'..=b'9' => {
+                self.at -= 1;
+                self.identifier()?;
+                None
+            }
+            b'I' | b'J' => Some(Open::List),
+            b'F' => Some(Open::Function),
+            b'N' => Some(Open::Name),
+            b'L' => self.linkage_or_value(inner),
+            b'X' => Some(Open::Expression),
+            b'a'..=b'z' if inner == Open::Expression => {
+                let operator = [byte, self.peek().filter(u8::is_ascii_lowercase)?];
+                self.at += 1;
+                match &operator {
+                    // A call, and values in braces.
+                    b"cl" | b"tl" | b"il" => Some(Open::Expression),
+                    // `sr2ns1AIiEE1v`, the `v` of `ns::A<int>`.
+                    b"sr" if self.peek().is_some_and(|next| next.is_ascii_digit()) => Some(Open::List),
+                    _ => None,
                 }
-                b'I' | b'J' | b'F' => Some(Open::List),
-                b'N' => Some(Open::Name),
-                b'L' => self.linkage_or_value(inner),
-                b'X' => {
-                    // Other expressions are seldom in the names of kernels, and hard.
-                    let _ = self.eat_two(*b"ad");
-                    if self.peek() != Some(b'L') {
-                        return None;
-                    }
-                    Some(Open::List)
-                }
-                b'Z' => Some(self.encoding()),
-                b'U' if self.eat(b'l') => Some(Open::Lambda),
-                _ => {
-                    self.leaf(byte, inner)?;
-                    None
-                }
-            };
-            if let Some(kind) = opened {
-                *open.get_mut(depth)? = kind;
-                depth += 1;
-            } else if depth > 0
-                && open[depth - 1] == Open::Value
+            }
+            b'Z' => {
+                let _ = self.eat(b'L');
+                Some(Open::Local)
+            }
+            b'U' if self.eat(b'l') => Some(Open::Lambda),
+            _ => {
+                self.leaf(byte, inner)?;
+                None
+            }
+        };
+        match opened {
+            Some(kind) => {
+                stack.push(kind)?;
+                self.deepest = self.deepest.max(stack.depth);
+            }
+            None if stack.innermost() == Some(Open::Value)
                 && !self.is_before_type(byte)
-                && self.peek() != Some(b'I')
+                && self.peek() != Some(b'I') =>
             {
                 self.skip(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'n' | b'_'));
                 if !self.eat(b'E') {
                     return None;
                 }
-                depth -= 1;
+                stack.pop();
             }
+            None => {}
         }
         Some(())
     }
@@ -260,7 +342,7 @@ impl<'a> Reader<'a> {
     /// Whether what was read last, which begins with `byte`, stands before a type and is none.
     fn is_before_type(&self, byte: u8) -> bool {
         match byte {
-            b'K' | b'P' | b'R' | b'O' | b'V' | b'r' | b'C' | b'G' | b'A' | b'M' | b'u' => true,
+            b'K' | b'P' | b'R' | b'O' | b'V' | b'r' | b'A' | b'M' | b'u' => true,
             b'S' => self.text[..self.at].ends_with(b"St"),
             _ => false,
         }
@@ -269,7 +351,8 @@ impl<'a> Reader<'a> {
     /// What an `L` opens: nothing in a name, a function in `L_Z1fiE`, else a value.
     fn linkage_or_value(&mut self, inner: Open) -> Option<Open> {
         if self.eat_two(*b"_Z") {
-            return Some(self.encoding());
+            let _ = self.eat(b'L');
+            return Some(Open::List);
         }
         if inner == Open::Name {
             return None;
@@ -287,16 +370,15 @@ impl<'a> Reader<'a> {
         Some(Open::Value)
     }
 
-    /// A function with its parameters.
-    fn encoding(&mut self) -> Open {
-        let _ = self.eat(b'L');
-        Open::List
-    }
-
     /// What opens nothing and begins with `byte`, which is read.
     fn leaf(&mut self, byte: u8, inner: Open) -> Option<()> {
         match byte {
-            b'S' => self.substitution(),
+            b'S' => {
+                self.substitution()?;
+                // `St` is no type of its own.
+                let of_std = self.text[..self.at].ends_with(b"St");
+                (!of_std || self.peek().is_some_and(|next| next.is_ascii_digit())).then_some(())
+            }
             b'T' => self.sequence(),
             b'U' if self.eat(b't') => self.sequence(),
             b'A' => {
@@ -318,7 +400,7 @@ impl<'a> Reader<'a> {
                 Some(())
             }
             // Builtin types, operators, and what stands before a type or a name.
-            b'a'..=b'z' | b'K' | b'P' | b'R' | b'O' | b'V' | b'C' | b'G' | b'M' | b'Y' | b'B' => Some(()),
+            b'a'..=b'z' | b'K' | b'P' | b'R' | b'O' | b'V' | b'M' | b'Y' | b'B' => Some(()),
             _ => None,
         }
     }
@@ -383,6 +465,8 @@ mod tests {
             ("_Z1kIZN1A4hostEvEUlvE0_JifEEvT_", "k<…>"),
             ("_Z1kISt17integral_constantIbLb1EELSt4byte0EPFvDpT_DnEN1A1BIiEC2EA4_KcEvv", "k<…>"),
             ("_Z1kIL_ZN1AL1fEiEEEvv", "k<…>"),
+            ("_Z1kIXsr2ns1AIiEE1vEEvv", "k<…>"),
+            ("_Z1kIXoosr1AIiEE1vclL_Z1fiELi3EEEEvv", "k<…>"),
             ("_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi", "(anonymous namespace)::anon_kernel"),
             ("__nv_static_21__0209cbc7_5_st_cu_rec__Z4statILi1EEvPf", "stat<…>"),
             ("void A<int, (Kind)2>::f<4>(float*)", "void A<…>::f<…>"),
@@ -401,7 +485,7 @@ mod tests {
             "_ZN1AIiE1f",
             "_Z",
             "_ZN",
-            "_Z1kIXsr1AIiE1vEEvv",
+            "_Z1kI1ACfEvv",
             "_ZZ4mainENKUlvE_clEv",
             "bool operator<(A<int>, A<int>)",
             "void broken<int(",
@@ -409,6 +493,22 @@ mod tests {
         ] {
             assert_eq!(said(name), name);
         }
+    }
+
+    #[test]
+    fn names_are_nested_as_deep_as_their_lists_and_broken_ones_are_not() {
+        for (name, depth) in [
+            ("_Z5scalePf", Some(0)),
+            ("_Z1kI1AIiEEvPT_", Some(2)),
+            ("_Z1kIXT_EEvv", Some(2)),
+            ("_Z1kvvE", None),
+            ("_Z1kI1AIiEvv", None),
+            ("scale", None),
+        ] {
+            assert_eq!(nesting(name.as_bytes()), depth, "{name}");
+        }
+        let values = |count: usize| format!("_Z1kI{}{}Evv", "LSt1aI".repeat(count), "E1E".repeat(count));
+        assert!(nesting(values(3).as_bytes()).is_some() && nesting(values(4).as_bytes()).is_none());
     }
 
     #[test]

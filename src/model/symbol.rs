@@ -1,14 +1,25 @@
 //! Names as people read them: demangled, shortened, made safe to print.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt::{self, Write};
 
+use super::base::nesting;
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
 /// Longest demangled name; 268 bytes of input can ask for 218 MB.
 const MAX_DEMANGLED: usize = 64 * 1024;
-/// Deep enough for the names of template libraries, shallow enough for the stack that the program gives itself.
-const MAX_DEPTH: u32 = 1000;
+/// Deep enough for the names of template libraries, of which the deepest known takes 95.
+const MAX_DEPTH: u32 = 128;
+/// Lists in lists up to which even a broken name is refused within a millisecond.
+const SHALLOW: usize = 8;
+/// Broken names with deeper lists that are tried. No compiler makes them, and each may take half a second.
+const PATIENCE: u32 = 4;
+
+thread_local! {
+    /// Broken names with deep lists that were tried: once these are too many, deep names stay as they are.
+    static BROKEN: Cell<u32> = const { Cell::new(0) };
+}
 /// Longest short name, in characters.
 const MAX_SHORT: usize = 60;
 const ANONYMOUS: &str = "(anonymous namespace)";
@@ -27,7 +38,17 @@ fn demangle_with(name: &[u8], options: DemangleOptions) -> Option<String> {
     let name = without_number(name, b'$').unwrap_or(name);
     let parse = ParseOptions::default().recursion_limit(MAX_DEPTH);
     let mut text = Capped(String::new());
-    let parsed = |name| BorrowedSymbol::new_with_options(name, &parse).ok();
+    let parsed = |name| {
+        let deep = nesting(name)? > SHALLOW;
+        if deep && BROKEN.get() >= PATIENCE {
+            return None;
+        }
+        let symbol = BorrowedSymbol::new_with_options(name, &parse).ok();
+        if deep && symbol.is_none() {
+            BROKEN.set(BROKEN.get() + 1);
+        }
+        symbol
+    };
     let symbol = parsed(name).or_else(|| {
         let end = without_number(name, b'_')?.len();
         parsed(&name[..end]).or_else(|| parsed(&name[..=end]))
@@ -455,6 +476,15 @@ mod tests {
         let mut bomb = String::from("_Z1kI");
         bomb.push_str(&"4pairI".repeat(3000));
         assert_eq!(demangle(bomb.as_bytes()), None);
+        // Hours, if nobody looked first.
+        let broken = |part: &str| format!("_Z1kI{}", part.repeat(60));
+        for part in ["St8functionIF", "LSt1aI", "XLN1aI", "DTnwL", "StC1I", "StcvF"] {
+            assert_eq!(demangle(broken(part).as_bytes()), None, "{part}");
+        }
+        for _ in 0..2000 {
+            let closed = format!("_Z1kI{}{}", "St1aI".repeat(11), "E".repeat(12));
+            assert_eq!(demangle(closed.as_bytes()), None);
+        }
         assert!(short(bomb.as_bytes()).chars().count() <= MAX_SHORT);
     }
 

@@ -57,7 +57,10 @@ fn measure(command: &str) -> Result<(), Failure> {
     use nix::sys::resource::{UsageWho, getrusage};
     // To a file, as programs write more to one than to nowhere; and a search that may write nothing stops early.
     let out = File::create(folder()?.join("out"))?;
-    Command::new("sh").args(["-c", command]).stdout(out).stderr(Stdio::null()).status()?;
+    let status = Command::new("sh").args(["-c", command]).stdout(out).stderr(Stdio::null()).status()?;
+    if matches!(status.code(), Some(126 | 127)) {
+        return Err(format!("`{command}` did not start").into());
+    }
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let micros = |time: nix::sys::time::TimeVal| time.tv_sec() * 1_000_000 + time.tv_usec();
     say(&format!("{} {}\n", micros(usage.user_time()) + micros(usage.system_time()), usage.max_rss()))?;
@@ -76,6 +79,7 @@ fn cost_of(command: &str) -> Result<Cost, Failure> {
 
 fn table(options: &[&str]) -> Result<(), Failure> {
     let after = |name: &str| options.iter().position(|option| *option == name).and_then(|at| options.get(at + 1));
+    Command::new("rg").arg("--version").output().map_err(|error| format!("ripgrep is the yardstick: {error}"))?;
     let rounds: usize = after("--rounds").map_or(Ok(9), |count| count.parse())?;
     let huge = options.contains(&"--huge");
     let rows = rows(&folder()?, huge)?;
@@ -111,15 +115,16 @@ fn rows(folder: &Path, huge: bool) -> Result<Vec<Row>, Failure> {
     fs::write(&one_line, vec![b'x'; 100 * MB])?;
     let tiny = folder.join("tiny.log");
     fs::write(&tiny, "ptxas info    : 0 bytes gmem\n")?;
-    let warplint = concat!(env!("CARGO_BIN_EXE_warplint"), " --isolated --passthrough none");
-    let nothing = format!("{} {NOTHING}", std::env::current_exe()?.display());
+    let warplint = concat!("'", env!("CARGO_BIN_EXE_warplint"), "' --isolated --passthrough none");
+    let nothing = format!("'{}' {NOTHING}", std::env::current_exe()?.display());
+    let quoted = |path: &Path| format!("'{}'", path.display());
     let file = |name, path: &Path| Row {
         name,
-        yardstick: format!("rg -c 'ptxas info' {}", path.display()),
-        ours: format!("{warplint} {}", path.display()),
+        yardstick: format!("rg -c 'ptxas info' {}", quoted(path)),
+        ours: format!("{warplint} {}", quoted(path)),
     };
     let piped = |name, path: &Path, times: usize| {
-        let cat = format!("cat {}", vec![path.display().to_string(); times].join(" "));
+        let cat = format!("cat {}", vec![quoted(path); times].join(" "));
         Row { name, yardstick: format!("{cat} | rg -c 'ptxas info'"), ours: format!("{cat} | {warplint} -") }
     };
     let mut rows = vec![
@@ -136,7 +141,7 @@ fn rows(folder: &Path, huge: bool) -> Result<Vec<Row>, Failure> {
     rows.push(Row {
         name: "a clean line, beside a program that does nothing",
         yardstick: nothing,
-        ours: format!("{warplint} {}", tiny.display()),
+        ours: format!("{warplint} {}", quoted(&tiny)),
     });
     Ok(rows)
 }

@@ -270,9 +270,9 @@ pub struct Label {
     pub quote: Quote,
     /// What stands on the line before the text that was kept of it, where that was kept too.
     pub lead: Option<NameId>,
-    /// A name that belongs into the text at a position, where it is kept apart.
+    /// A name that is kept apart, and the byte of the kept text before which it belongs.
     pub name: Option<(u16, NameId)>,
-    /// First byte of the span within the line's kept text.
+    /// First byte of the span within the line's text, the name in its place.
     pub start: usize,
     /// One past its last byte.
     pub end: usize,

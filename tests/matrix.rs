@@ -205,9 +205,17 @@ fn timeless(facts: &str) -> String {
 
 /// Whether every figure that was read is the true one.
 fn is_part_of(facts: &str, truth: &str) -> bool {
-    let (read, true_ones) = (facts.split([' ', '+', '/']), truth.split([' ', '+', '/']));
-    let constant = facts.contains("constant ?");
-    constant || read.zip(true_ones).all(|(read, truth)| read.trim_end_matches(',') == "?" || read == truth)
+    let (read, truth) = (figures(facts), figures(truth));
+    read.len() == truth.len() && read.iter().zip(&truth).all(|(read, truth)| *read == "?" || read == truth)
+}
+
+/// The figures of a line of facts, one by one; of constant banks all as one.
+fn figures(facts: &str) -> Vec<&str> {
+    let (before, banks) = facts.split_once("constant ").unwrap_or((facts, ""));
+    let (banks, after) = banks.split_once(", textures").unwrap_or((banks, ""));
+    let words =
+        |text| str::split(text, [' ', '+', '/']).map(|word| word.trim_end_matches(',')).filter(|word| !word.is_empty());
+    words(before).chain([banks]).chain(words(after)).collect()
 }
 
 fn check(log: &Log, wrap: &Wrap, at_once: usize, damage: Damage) {

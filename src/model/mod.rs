@@ -7,6 +7,7 @@ mod base;
 mod bytes;
 mod kernel;
 mod launch;
+mod mangled;
 mod message;
 mod names;
 mod percent;

@@ -38,7 +38,8 @@ pub(super) struct FigureLine {
 
 /// Keeps the texts of figures. Most are the very text of another kernel, whose end need not be looked for.
 pub(super) trait FigureLines {
-    /// The line at the start of `rest`, if it `is_whole`.
+    /// The line at the start of `rest`, if it `is_whole`. One that was met lately need not be asked again: a frame begins
+    /// with a digit and no other line of figures does, so what is asked of each is told by how it begins.
     fn line(&mut self, rest: &[u8], is_whole: fn(&[u8]) -> bool) -> Option<FigureLine>;
 }
 

@@ -69,10 +69,18 @@ pub(crate) fn find(line: &[u8]) -> Option<Envelope> {
 
 /// The first message in `line`, no colon of which stands before `from`.
 pub(crate) fn find_from(line: &[u8], from: usize) -> Option<Envelope> {
+    if let Some(plain) = plain(line) {
+        return Some(plain);
+    }
+    let mut from = from;
     // What was found is nearly always the colon of the message itself.
-    let found = || (line.get(from) == Some(&b':')).then(|| at_colon(line, from)).flatten();
-    let next = || memchr::memchr_iter(b':', &line[from..]).find_map(|colon| at_colon(line, from + colon));
-    plain(line).or_else(found).or_else(next)
+    if line.get(from) == Some(&b':') {
+        if let Some(found) = at_colon(line, from) {
+            return Some(found);
+        }
+        from += 1;
+    }
+    memchr::memchr_iter(b':', &line[from..]).find_map(|colon| at_colon(line, from + colon))
 }
 
 /// The message whose severity ends before the colon at `colon`.

@@ -72,6 +72,8 @@ pub(crate) struct Sentence<'a> {
     /// Its number, below [`Sentence::COUNT`].
     pub(crate) number: usize,
     pub(crate) before: &'a [u8],
+    /// Where the name starts, in bytes.
+    pub(crate) name_at: u16,
     pub(crate) name: &'a [u8],
     pub(crate) after: &'a [u8],
 }
@@ -88,8 +90,12 @@ pub(crate) fn sentence(text: &[u8]) -> Option<Sentence<'_>> {
     let (name, after) = rest.split_at(memchr::memchr(b' ', rest)?);
     let ignored = IGNORED.iter().position(|end| after == *end)?;
     let number = bounds * IGNORED.len() + ignored;
-    (before.ends_with(b" ") && !name.is_empty()).then_some(Sentence { number, before, name, after })
+    let name_at = u16::try_from(before.len()).ok()?;
+    (before.ends_with(b" ") && !name.is_empty()).then_some(Sentence { number, before, name_at, name, after })
 }
+
+/// Launch bounds that are out of range, up to the name.
+const BOUNDS: [&[u8]; 2] = [b"Value of threads per SM for entry", b"Value of minnctapersm for entry"];
 
 /// What ptxas says of them behind the name.
 const IGNORED: [&[u8]; 3] = [
@@ -97,9 +103,6 @@ const IGNORED: [&[u8]; 3] = [
     b" is out of range. .minnctapersm and .maxntid will be ignored",
     b" is out of range. minnctapersm will be ignored",
 ];
-
-/// Launch bounds that are out of range, up to the name.
-const BOUNDS: [&[u8]; 2] = [b"Value of threads per SM for entry", b"Value of minnctapersm for entry"];
 
 fn is_launch_bounds(text: &[u8]) -> bool {
     BOUNDS.iter().any(|lead| text.starts_with(lead))

@@ -208,12 +208,10 @@ impl<'a> Context<'a> {
     /// The messages of the kinds that `is_one` is true for, whatever their figures, with their indices; rising.
     pub fn messages_of(&self, is_one: impl Fn(MessageKind) -> bool) -> impl Iterator<Item = (usize, &'a Message)> {
         let report = self.report;
-        let mut lists = self.kinds.iter().filter(|(kind, _)| is_one(*kind)).map(|(_, list)| list);
-        let mut found = lists.next().cloned().unwrap_or_default();
-        for list in lists {
-            found.extend_from_slice(list);
-            found.sort_unstable();
-        }
+        let lists = self.kinds.iter().filter(|(kind, _)| is_one(*kind)).map(|(_, list)| list.as_slice());
+        let mut found = lists.collect::<Vec<_>>().concat();
+        // Each list rises, and nearly always there is but one.
+        found.sort();
         found.into_iter().map(move |at| (at as usize, &report.messages[at as usize]))
     }
 
@@ -225,7 +223,7 @@ impl<'a> Context<'a> {
             if of_name.is_empty() {
                 of_name.resize(self.report.names.len(), Bearer::NotAsked);
             }
-            of_name[name.index()] = Bearer::None;
+            of_name[name.index()] = Bearer::NoneYet;
         }
         if of_name.is_empty() {
             return OnlyKernels { of_name };
@@ -233,7 +231,7 @@ impl<'a> Context<'a> {
         for (at, kernel) in self.certain() {
             let Some(bearer) = kernel.name.map(|name| &mut of_name[name.index()]) else { continue };
             *bearer = match *bearer {
-                Bearer::None => Bearer::One(at),
+                Bearer::NoneYet => Bearer::One(at),
                 Bearer::One(first) if self.report.kernels[first].arch != kernel.arch => Bearer::Several,
                 known => known,
             };
@@ -379,8 +377,11 @@ pub struct OnlyKernels {
 /// Who bears a name.
 #[derive(Clone, Copy)]
 enum Bearer {
+    /// Nobody asked for it.
     NotAsked,
-    None,
+    /// No kernel was found that is called so.
+    NoneYet,
+    /// The kernel with this index, for one architecture.
     One(usize),
     /// The kernel was compiled for several architectures.
     Several,

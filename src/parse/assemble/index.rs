@@ -124,7 +124,7 @@ pub(super) struct Index {
 /// A key by its position, with its hash: the table grows without looking at keys.
 struct Slot {
     hash: u64,
-    key: u32,
+    key: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -169,12 +169,11 @@ impl Index {
     /// The position of the item with this key, one more record of which was read; made when there is none.
     pub(super) fn find_or_add<T: Counted>(&mut self, key: Key, items: &mut Vec<T>, make: impl FnOnce() -> T) -> usize {
         let hash = self.hasher.hash_one(key);
-        let known = self.table.find(hash, |slot| slot.hash == hash && self.keys[slot.key as usize].0 == key);
+        let known = self.table.find(hash, |slot| slot.hash == hash && self.keys[slot.key].0 == key);
         let at = match known {
-            Some(slot) => self.keys[slot.key as usize].1,
+            Some(slot) => self.keys[slot.key].1,
             None => {
-                // Each has a name or a line of its own, of which there are fewer than 2^32.
-                let slot = Slot { hash, key: u32::try_from(self.keys.len()).unwrap_or(u32::MAX) };
+                let slot = Slot { hash, key: self.keys.len() };
                 items.push(make());
                 self.keys.push((key, items.len() - 1));
                 self.table.insert_unique(hash, slot, |slot| slot.hash);

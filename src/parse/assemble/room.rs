@@ -16,8 +16,8 @@ const MAX_LATE_ERRORS: usize = 1 << 10;
 /// Bytes of their texts and names.
 const MAX_LATE_BYTES: usize = 1 << 20;
 
-/// Texts that are told apart by their length before all others are looked through; a power of two.
-const RECENT: usize = 32;
+/// Texts that were repeated lately, of which as many are known as there are remainders of their length.
+const REPEATED: usize = 32;
 
 /// What of a log's messages was kept, and what was not.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(super) struct Room {
     /// For each sentence its text, and for each kernel that it was said of the place of that message, from 1.
     sentences: [Said; Sentence::COUNT],
     /// Texts that were repeated lately, by their length: compilers say the same again and again.
-    repeated: [Option<NameId>; RECENT],
+    repeated: [Option<NameId>; REPEATED],
     bytes: usize,
     /// Errors that were kept after the room for all messages was used up.
     late_errors: usize,
@@ -60,7 +60,7 @@ impl Assembler<'_> {
     /// The id of a text that is new and to be kept. That of a text which was seen before is counted, and of one for which
     /// there is no room the loss.
     pub(crate) fn repeat(&mut self, text: &[u8], weight: Weight, place: impl FnOnce() -> Place) -> Option<NameId> {
-        let recent = self.room.repeated[text.len() % RECENT].filter(|id| self.report.texts.get(*id) == text);
+        let recent = self.room.repeated[text.len() % REPEATED].filter(|id| self.report.texts.get(*id) == text);
         if let Some(at) = recent.and_then(|id| self.message_at(id)) {
             self.report.messages[at].count += 1;
             return None;
@@ -69,7 +69,7 @@ impl Assembler<'_> {
         let id = if full { self.report.texts.find(text) } else { Some(self.report.texts.intern(text)) };
         if let Some(at) = id.and_then(|id| self.message_at(id)) {
             self.report.messages[at].count += 1;
-            self.room.repeated[text.len() % RECENT] = id;
+            self.room.repeated[text.len() % REPEATED] = id;
             return None;
         }
         if full {
@@ -98,7 +98,7 @@ impl Assembler<'_> {
         self.room.bytes += said.name.len();
         let message = Message {
             kernel: Some(name),
-            name_at: u16::try_from(said.before.len()).ok(),
+            name_at: Some(said.name_at),
             lead: (!lead.is_empty()).then(|| self.lead(lead)),
             ..Message::new(MessageKind::LaunchBounds, text, place())
         };

@@ -137,3 +137,11 @@ fn a_damaged_frame_does_not_move_the_line_of_its_function() {
         report.kernels.iter().filter_map(|kernel| kernel.evidence.name).map(|place| place.line).collect();
     assert_eq!(lines, [1]);
 }
+
+#[test]
+fn a_line_before_a_listing_of_windows_keeps_its_end() {
+    let log = "x.cu(3): error: bad\r\nFatbin elf code:\r\n================\r\narch = sm_80\r\nResource usage:\r\n Common:\r\n  GLOBAL:0\r\n Function k:\r\n  REG:10 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:364 TEXTURE:0 SURFACE:0 SAMPLER:0\r\nnext\r\n";
+    let reading = facts::read(log.as_bytes());
+    assert_eq!(reading.report.kernels.len(), 1);
+    assert_eq!(String::from_utf8_lossy(&reading.echoed), "x.cu(3): error: bad\r\nnext\r\n");
+}

@@ -7,6 +7,7 @@ use super::block;
 use super::envelope::{self, Envelope, Severity, Tool};
 use super::listing;
 use super::log::LONG_LINE;
+use super::message::Sentence;
 use super::nvcc::{self, Failure};
 use super::partial::{PartialRecord, PartialText, is_wrap_width};
 use super::record::{self, Partial, Record};
@@ -500,10 +501,7 @@ impl<'r> LineReader<'r> {
     fn read_text(&mut self, at: At<'_>, line: &[u8], envelope: Envelope, text: &[u8]) {
         let severity = envelope.severity;
         let lead = &line[envelope.start..envelope.text];
-        if severity == Severity::Warning
-            && text.len() <= LONG_TEXT
-            && let Some(sentence) = message::sentence(text)
-        {
+        if let Some(sentence) = repeated_sentence(severity, text) {
             let places = || self.position.place(at.after(lead.len()));
             return self.assembler.sentence(&sentence, lead, places);
         }
@@ -515,7 +513,8 @@ impl<'r> LineReader<'r> {
         let whole = &line[envelope.start..];
         let key = if severity >= Severity::Error { whole.trim_ascii_end() } else { text };
         let (key, weight) = (&key[..key.len().min(LONG_TEXT)], weight_of(severity));
-        let Some(key_id) = self.assembler.repeat(key, weight, || self.position.place(at)) else { return };
+        let key_at = if severity >= Severity::Error { at } else { at.after(lead.len()) };
+        let Some(key_id) = self.assembler.repeat(key, weight, || self.position.place(key_at)) else { return };
         let (text, arch) = envelope::without_target(&text[..text.len().min(LONG_TEXT)]);
         let Some(reading) = message::read(severity, text) else { return };
         let place = self.position.place(at.after(lead.len()));
@@ -559,6 +558,11 @@ impl<'r> LineReader<'r> {
         while end > floor {
             let start = scan::line_start(at.buffer, floor, end - 1);
             let line = &at.buffer[start..end - 1];
+            if line.is_empty() {
+                // Nothing, as between a carriage return and its line feed, which is of the line before.
+                end = start;
+                continue;
+            }
             if listing::read(line) != listing::Line::Foreign {
                 lines.push((start, line));
             } else if foreign == 0
@@ -590,10 +594,7 @@ impl<'r> LineReader<'r> {
     }
 
     pub(super) fn keep_joined_message(&mut self, severity: Severity, text: &[u8], place: Place) {
-        if severity == Severity::Warning
-            && text.len() <= LONG_TEXT
-            && let Some(sentence) = message::sentence(text)
-        {
+        if let Some(sentence) = repeated_sentence(severity, text) {
             return self.assembler.sentence(&sentence, b"", || place);
         }
         let Some(reading) = message::read(severity, text) else { return };
@@ -623,6 +624,11 @@ impl<'r> LineReader<'r> {
         }
         self.assembler.unread(Unread::Cut, text, place);
     }
+}
+
+/// The sentence that is kept without its name, if `text` is one.
+fn repeated_sentence(severity: Severity, text: &[u8]) -> Option<Sentence<'_>> {
+    (severity < Severity::Error && text.len() <= LONG_TEXT).then(|| message::sentence(text)).flatten()
 }
 
 fn weight_of(severity: Severity) -> Weight {

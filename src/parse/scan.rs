@@ -17,7 +17,7 @@ static LISTING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("REG:")
 static PADDED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" :"));
 
 /// What else a line that matters has in it: three bytes that are rare in a log, with what stands before and after them.
-const SIGNS: [(&str, &str, &str); 12] = [
+const SIGNS: [(&str, &str, &str); 13] = [
     // A severity whose padding a copy squeezed or made a tab.
     ("in", "fo:", ""),
     ("", "o\t:", ""),
@@ -34,6 +34,7 @@ const SIGNS: [(&str, &str, &str); 12] = [
     // ninja
     ("nin", "ja:", " build stopped"),
     ("", "\t\t:", ""),
+    ("", " \t:", ""),
 ];
 
 static ALL: LazyLock<Searcher> = LazyLock::new(Searcher::new);
@@ -205,6 +206,8 @@ mod tests {
             "ptxas info    : x",
             "ptxas info: x",
             "ptxas info\t: x",
+            "ptxas error \t: x",
+            "ptxas error  \t\t: x",
             "x.cu(1): error: x",
             "a.cpp(3): error C2065: x",
             "x.cu(1): error #20-D: x",

@@ -294,27 +294,22 @@ pub(crate) fn compile_time(input: &[u8]) -> Option<f64> {
 
 /// The number `58.684` at the start of `text`, and how long it is.
 pub(crate) fn decimal(text: &[u8]) -> Option<(f64, usize)> {
+    /// Longer than any time.
+    const LONGEST: usize = 40;
     /// Up to this many digits both parts of the fraction below are whole numbers of an `f64`, so their quotient is the
     /// number as nearly as it can be.
     const EXACT: usize = 15;
-    let (mut number, mut digits, mut decimals) = (0_u64, 0, 0);
-    let mut point = false;
-    let mut length = 0;
-    for byte in text.iter().take(EXACT + 2) {
-        match byte {
-            b'0'..=b'9' => {
-                number = number * 10 + u64::from(byte - b'0');
-                digits += 1;
-                decimals += i32::from(point);
-            }
-            b'.' if !point && digits > 0 => point = true,
-            _ => break,
-        }
-        length += 1;
+    let length = text.iter().take(LONGEST).take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+    let written = &text[..length];
+    let point = written.iter().position(|b| *b == b'.');
+    let decimals = point.map_or(0, |point| length - point - 1);
+    let digits = written.iter().filter(|b| b.is_ascii_digit());
+    if length <= EXACT && point.is_some_and(|point| point > 0) && digits.clone().count() + 1 == length {
+        let number = digits.fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0'));
+        let scale = 10_f64.powi(i32::try_from(decimals).ok()?);
+        return Some((number as f64 / scale, length));
     }
-    let ends = !matches!(text.get(length), Some(b'0'..=b'9' | b'.'));
-    let whole = digits > 0 && digits <= EXACT && ends;
-    whole.then(|| (number as f64 / 10_f64.powi(decimals), length))
+    Some((std::str::from_utf8(written).ok()?.parse().ok()?, length))
 }
 
 /// `1028 bytes gmem, 256 bytes cmem[3]`: what opens the report of a ptxas or nvlink run.
@@ -392,6 +387,12 @@ mod tests {
         assert!(frame(b"440 bytes stack frame, 852 bytes spill stores, 90").is_err());
         assert_eq!(compile_time(b"Compile time = 58.684 ms"), Some(58.684));
         assert_eq!(compile_time(b"Compile time = 58.6"), None);
+        for (text, time) in
+            [(".250", 0.25), ("12", 12.0), ("1.12345678901234567", 1.123_456_789_012_345_7), ("7.", 7.0)]
+        {
+            assert_eq!(compile_time(format!("Compile time = {text} ms").as_bytes()), Some(time), "{text}");
+        }
+        assert_eq!(compile_time(b"Compile time = 1.2.3 ms"), None);
         assert!(
             is_module(b"0 bytes gmem") && is_module(b"1028 bytes gmem, 256 bytes cmem[3]") && !is_module(b"12 bytes")
         );

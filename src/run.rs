@@ -1,8 +1,9 @@
 //! The straight line from a command line to an outcome.
 
+mod inputs;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
 
@@ -12,11 +13,11 @@ use miette::{Diagnostic, Report as Failure};
 use crate::analyse::{Assumptions, Numbers, analyse};
 use crate::cli::{
     Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs, LookArgs,
-    Passthrough, RulesArgs, TableFormat,
+    RulesArgs, TableFormat,
 };
 use crate::command::{gpus, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
-use crate::discover::{self, Input};
+use crate::discover;
 use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
@@ -24,8 +25,6 @@ use crate::join::join;
 use crate::model::{MessageKind, Report, symbol};
 use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
-use crate::parse::{Echo, EchoMode, read_log};
-use crate::progress::Metered;
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
@@ -120,7 +119,7 @@ fn style(look: LookArgs, terminal: Option<Terminal>) -> Style {
         {
             true
         }
-        ColorChoice::Auto => terminal.is_some() && is_steered(),
+        ColorChoice::Auto => terminal.is_some() && understands_escapes(),
     };
     let unicode = terminal.map_or(look.color == ColorChoice::Always, |terminal| terminal.unicode);
     Style { unicode, color, width: terminal.map_or(WIDTH, |terminal| terminal.width.clamp(60, 120)) }
@@ -386,7 +385,7 @@ fn examine(
     for path in paths {
         let result = discover::input(path).map_err(Failure::from).and_then(|input| {
             let again = discover::identity(&input).is_some_and(|file| !seen.insert(file));
-            if again { Ok(()) } else { read(&input, args.passthrough, look, &mut report, streams) }
+            if again { Ok(()) } else { inputs::read(&input, args.passthrough, look, &mut report, streams) }
         });
         failures.extend(result.err());
     }
@@ -414,54 +413,8 @@ fn examine(
     Ok(Some(Examined { report, numbers, unreadable }))
 }
 
-fn read(
-    input: &Input,
-    passthrough: Passthrough,
-    look: LookArgs,
-    report: &mut Report,
-    streams: &mut Streams<'_>,
-) -> miette::Result<()> {
-    let mode = match passthrough {
-        Passthrough::Auto => EchoMode::Others,
-        Passthrough::All => EchoMode::All,
-        Passthrough::None => EchoMode::None,
-    };
-    let told = streams.stderr_is_terminal && !look.quiet && is_steered();
-    let (result, name) = match input {
-        Input::Stdin => {
-            let name = "<stdin>";
-            let result = if mode == EchoMode::None {
-                let terminal = if told { Some(&mut *streams.stderr as &mut dyn Write) } else { None };
-                let mut nowhere = io::sink();
-                let mut source = Metered::new(streams.stdin, name, None, terminal);
-                read_log(&mut source, name, report, &mut Echo::new(mode, &mut nowhere))
-            } else {
-                // What is passed on shows how far the build is.
-                read_log(streams.stdin, name, report, &mut Echo::new(mode, streams.stderr))
-            };
-            (result, name.to_owned())
-        }
-        Input::Log(path) => {
-            let name = path.display().to_string();
-            let terminal = if told { Some(&mut *streams.stderr as &mut dyn Write) } else { None };
-            (File::open(path).and_then(|file| read_file(file, &name, report, terminal)), name)
-        }
-    };
-    result.map_err(|error| {
-        discover::InputError::Unreadable { path: symbol::printable(&name).into_owned(), reason: error.to_string() }
-            .into()
-    })
-}
-
-fn read_file(mut file: File, name: &str, report: &mut Report, terminal: Option<&mut dyn Write>) -> io::Result<()> {
-    let size = file.metadata().ok().filter(Metadata::is_file).map(|about| about.len());
-    let mut nowhere = io::sink();
-    let mut source = Metered::new(&mut file, name, size, terminal);
-    read_log(&mut source, name, report, &mut Echo::new(EchoMode::None, &mut nowhere))
-}
-
 /// Whether a terminal understands what moves its cursor.
-fn is_steered() -> bool {
+fn understands_escapes() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 

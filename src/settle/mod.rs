@@ -201,48 +201,38 @@ struct Key {
 }
 
 fn group(settled: &[Settled], report: &Report) -> Groups {
+    let bases = Bases::of(settled, report);
     let mut groups = Groups { all: Vec::new(), next: vec![0; settled.len()] };
     // There may be as many groups as hits, so the table holds no keys: their hashes, and the numbers of the groups.
     let mut by_key: HashTable<(u64, u32)> = HashTable::new();
     let hasher = DefaultHashBuilder::default();
-    let mut bases = Bases::default();
     for (at, one) in settled.iter().enumerate() {
-        let new = CauseGroup { lead: at, others: 0, last: at };
-        let Some(key) = key_of(one, report, &mut bases) else {
-            groups.all.push(new);
-            continue;
+        let key = key_of(one, report, &bases);
+        let hash = key.as_ref().map(|key| hasher.hash_one(key));
+        let is_its = |(known, group): &(u64, u32)| {
+            let lead = &settled[groups.all[*group as usize].lead];
+            Some(*known) == hash && key_of(lead, report, &bases) == key
         };
-        let key_of_lead = |group: u32| known_key(&settled[groups.all[group as usize].lead], report, &bases);
-        let hash = hasher.hash_one(&key);
-        match by_key.find(hash, |(known, group)| *known == hash && key_of_lead(*group).as_ref() == Some(&key)) {
-            Some((_, group)) => {
-                let group = &mut groups.all[*group as usize];
-                // Hits are counted in 32 bits.
-                groups.next[group.last] = u32::try_from(at).unwrap_or(u32::MAX);
-                group.last = at;
-                group.others += 1;
-            }
-            None => {
-                let number = u32::try_from(groups.all.len()).unwrap_or(u32::MAX);
-                by_key.insert_unique(hash, (hash, number), |(hash, _)| *hash);
-                groups.all.push(new);
-            }
+        if let Some((_, group)) = hash.and_then(|hash| by_key.find(hash, is_its)) {
+            let group = &mut groups.all[*group as usize];
+            // Hits are counted in 32 bits.
+            groups.next[group.last] = u32::try_from(at).unwrap_or(u32::MAX);
+            group.last = at;
+            group.others += 1;
+            continue;
         }
+        if let Some(hash) = hash {
+            let number = u32::try_from(groups.all.len()).unwrap_or(u32::MAX);
+            by_key.insert_unique(hash, (hash, number), |(hash, _)| *hash);
+        }
+        groups.all.push(CauseGroup { lead: at, others: 0, last: at });
     }
     groups
 }
 
 /// What the group of a hit shares; `None` for one that is a group of its own.
-fn key_of(one: &Settled, report: &Report, bases: &mut Bases) -> Option<Key> {
-    if matches!(one.hit.cause, Cause::Kernel | Cause::KernelFor(_)) {
-        bases.learn(&report.names, name_of(report, &one.hit)?);
-    }
-    known_key(one, report, bases)
-}
-
-/// The same, once the base of the kernel's name is known.
-fn known_key(one: &Settled, report: &Report, bases: &Bases) -> Option<Key> {
-    let base = || bases.known(name_of(report, &one.hit)?);
+fn key_of(one: &Settled, report: &Report, bases: &Bases) -> Option<Key> {
+    let base = || bases.of_name(name_of(report, &one.hit)?);
     let (reason, base) = match one.hit.cause {
         Cause::Kernel => (None, Some(base()?)),
         Cause::KernelFor(reason) => (Some(reason), Some(base()?)),
@@ -261,11 +251,12 @@ fn name_of(report: &Report, hit: &Hit) -> Option<NameId> {
     }
 }
 
-/// The base of each name is computed once.
+/// The bases of the names of all kernels that were hit, each computed once.
 #[derive(Default)]
 struct Bases {
     /// Those that are not the name itself.
     distinct: Names,
+    /// By the index of the name.
     known: Vec<Option<Base>>,
 }
 
@@ -279,6 +270,15 @@ enum Base {
 }
 
 impl Bases {
+    fn of(settled: &[Settled], report: &Report) -> Bases {
+        let mut bases = Bases::default();
+        let by_kernel = |one: &&Settled| matches!(one.hit.cause, Cause::Kernel | Cause::KernelFor(_));
+        for name in settled.iter().filter(by_kernel).filter_map(|one| name_of(report, &one.hit)) {
+            bases.learn(&report.names, name);
+        }
+        bases
+    }
+
     /// Computes the base of `name` if it is not known.
     fn learn(&mut self, names: &Names, name: NameId) {
         if self.known.is_empty() {
@@ -293,7 +293,7 @@ impl Bases {
         }
     }
 
-    fn known(&self, name: NameId) -> Option<Base> {
+    fn of_name(&self, name: NameId) -> Option<Base> {
         self.known.get(name.index()).copied().flatten()
     }
 }

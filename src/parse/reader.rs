@@ -1,31 +1,26 @@
 //! Reads the lines of a log one by one: which record, message or listing each of them holds, whatever damaged it.
 
+mod listings;
+mod texts;
+mod whole;
+
 use std::ops::Range;
 
-use super::assemble::{Assembler, Completeness, End, Places, Weight};
-use super::block;
+use super::assemble::{Assembler, Completeness, End, Weight};
 use super::envelope::{self, Envelope, Severity, Tool};
-use super::listing;
 use super::log::LONG_LINE;
-use super::message::Sentence;
 use super::nvcc::{self, Failure};
 use super::partial::{PartialRecord, PartialText, is_wrap_width};
 use super::record::{self, Partial, Record};
-use super::{clean, message, prefix, scan, usage};
+use super::{clean, prefix, scan, usage};
 use crate::model::{InputFacts, Message, MessageKind, Place, Report, Unread};
 
 /// Lines within which the frame of a `Function properties` line must come.
 const FRAME_WITHIN: u32 = 64;
 /// Lines within which the frame of an entry without properties must come.
 const FRAME_SOON: u32 = 4;
-/// Longest text of a message that is kept: a sentence, and a name that it may hold.
-const LONG_TEXT: usize = 8192;
 /// Longest error of another tool that is kept.
 const LONG_ERROR: usize = 500;
-/// Lines of other tools that a listing may be interrupted by.
-const LISTING_WITHIN: u32 = 16;
-/// Lines of other tools that may stand between the first name of a listing and its figures.
-const FOREIGN_BEFORE: u32 = 4;
 /// How far back the header of a listing is looked for.
 const LOOK_BACK: usize = 4096;
 
@@ -164,72 +159,6 @@ impl<'r> LineReader<'r> {
     /// Where the report that the line at `start` belongs to starts, if that was found only now.
     pub(super) fn report_start(&mut self, start: usize) -> usize {
         self.listing_start.take().unwrap_or(start)
-    }
-
-    /// Reads what stands at `start` if it is an undamaged message of ptxas that nothing open has a claim on: a whole report
-    /// of a kernel or device function, or the line of a warning. Where that ends.
-    pub(super) fn take_plain(&mut self, buffer: &[u8], start: usize) -> Option<(usize, Understood)> {
-        let text = &buffer[start..];
-        let envelope = envelope::plain(text)?;
-        if self.wants_every_line() {
-            return None;
-        }
-        if envelope.severity == Severity::Info {
-            return Some((start + self.take_block(buffer, start)?, Understood::Report));
-        }
-        let end = scan::line_end(buffer, start, buffer.len());
-        let line = &buffer[start..end];
-        if line.len() >= LONG_LINE {
-            return None;
-        }
-        let at = At { buffer, line: start, column: 0 };
-        Some((end, self.read_message(at, line, envelope)))
-    }
-
-    fn take_block(&mut self, buffer: &[u8], start: usize) -> Option<usize> {
-        if !self.assembler.is_idle() {
-            return None;
-        }
-        let text = &buffer[start..];
-        let (lines, end) = match text.get(16) {
-            Some(b'C') => self.take_kernel(buffer, start)?,
-            Some(b'F') => (2, self.take_function(buffer, start)?),
-            _ => return None,
-        };
-        self.met_records = true;
-        self.assembler.facts().records += lines;
-        Some(end)
-    }
-
-    /// How many lines, and where they end, counted from `start`.
-    fn take_kernel(&mut self, buffer: &[u8], start: usize) -> Option<(u64, usize)> {
-        let block = block::kernel(&buffer[start..], &mut self.assembler)?;
-        let position = &mut self.position;
-        let at = |line: usize, column: usize| At { buffer, line: start + line, column };
-        let places = || Places {
-            name: position.place(at(0, 0)),
-            frame: position.place_below(2, at(block.frame_line, 4)),
-            used: position.place_below(1, at(block.used_line, 16)),
-        };
-        if !self.assembler.whole_kernel(&block, places) {
-            return None;
-        }
-        let after = block.end + 1;
-        match block::time(&buffer[start + after..]) {
-            Some((ms, end)) => {
-                self.assembler.compile_time(ms);
-                Some((5, after + end))
-            }
-            None => Some((4, block.end)),
-        }
-    }
-
-    fn take_function(&mut self, buffer: &[u8], start: usize) -> Option<usize> {
-        let block = block::function(&buffer[start..], &mut self.assembler)?;
-        let position = &mut self.position;
-        let at = |line: usize, column: usize| At { buffer, line: start + line, column };
-        let places = || (position.place(at(0, 0)), position.place_below(1, at(block.frame_line, 4)));
-        self.assembler.whole_function(&block, places).then_some(block.end)
     }
 
     /// Reads the line at `range` of the buffer; nothing before `found` in it is of interest.
@@ -497,113 +426,6 @@ impl<'r> LineReader<'r> {
         if self.cut { End::Cut } else { End::MayGoOn }
     }
 
-    /// A message; `at` is where its envelope starts.
-    fn read_text(&mut self, at: At<'_>, line: &[u8], envelope: Envelope, text: &[u8]) {
-        let severity = envelope.severity;
-        let lead = &line[envelope.start..envelope.text];
-        if let Some(sentence) = repeated_sentence(severity, text) {
-            let places = || self.position.place(at.after(lead.len()));
-            return self.assembler.sentence(&sentence, lead, places);
-        }
-        // Information that says nothing must not fill the memory, so it is read before it is kept.
-        if severity == Severity::Info && message::read(severity, text).is_none() {
-            return;
-        }
-        // Equal errors at two places of a PTX file are two errors; of warnings the words are enough.
-        let whole = &line[envelope.start..];
-        let key = if severity >= Severity::Error { whole.trim_ascii_end() } else { text };
-        let (key, weight) = (&key[..key.len().min(LONG_TEXT)], weight_of(severity));
-        let key_at = if severity >= Severity::Error { at } else { at.after(lead.len()) };
-        let Some(key_id) = self.assembler.repeat(key, weight, || self.position.place(key_at)) else { return };
-        let (text, arch) = envelope::without_target(&text[..text.len().min(LONG_TEXT)]);
-        let Some(reading) = message::read(severity, text) else { return };
-        let place = self.position.place(at.after(lead.len()));
-        if reading.unfinished && !self.cut {
-            return self.begin_partial(PartialText::Message(severity), text, place);
-        }
-        let kernel = reading.kernel.map(|name| self.assembler.name(name));
-        let text = if text == key { key_id } else { self.assembler.text(text) };
-        let lead = Some(self.assembler.lead(lead));
-        self.assembler.keep_message(key_id, Message { kernel, arch, lead, ..Message::new(reading.kind, text, place) });
-    }
-
-    fn read_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {
-        if self.listing_for == 0 {
-            self.look_back(at);
-        }
-        let at = at.after(line.len() - line.trim_ascii_start().len());
-        match listing::read(line) {
-            listing::Line::Arch(arch) => self.assembler.listed_arch(arch),
-            listing::Line::Function(name) => self.assembler.listed_function(name, self.position.place(at)),
-            listing::Line::Figures(listed) => {
-                self.assembler.listed_figures(*listed, line.trim_ascii(), self.position.place(at));
-            }
-            listing::Line::Start => self.assembler.begin_listing(),
-            listing::Line::Heading => {}
-            listing::Line::Foreign => {
-                self.listing_for = self.listing_for.saturating_sub(1);
-                return Understood::Nothing;
-            }
-        }
-        self.listing_for = LISTING_WITHIN;
-        Understood::Report
-    }
-
-    /// The lines of a listing before its first figures: fatbin header, headings, the function's name.
-    fn look_back(&mut self, at: At<'_>) {
-        let floor = at.line.saturating_sub(LOOK_BACK);
-        let mut lines: Vec<(usize, &[u8])> = Vec::new();
-        let mut foreign = FOREIGN_BEFORE;
-        let mut end = at.line;
-        while end > floor {
-            let start = scan::line_start(at.buffer, floor, end - 1);
-            let line = &at.buffer[start..end - 1];
-            if line.is_empty() {
-                // Nothing, as between a carriage return and its line feed, which is of the line before.
-                end = start;
-                continue;
-            }
-            if listing::read(line) != listing::Line::Foreign {
-                lines.push((start, line));
-            } else if foreign == 0
-                || lines.iter().any(|(_, line)| matches!(listing::read(line), listing::Line::Function(_)))
-            {
-                break;
-            } else {
-                foreign -= 1;
-            }
-            end = start;
-        }
-        self.listing_start = lines.last().map(|(start, _)| *start).filter(|_| foreign == FOREIGN_BEFORE);
-        let here = self.position.place(At { column: 0, ..at });
-        let feeds = |from: usize| bytecount::count(&at.buffer[from..at.line], b'\n');
-        for (start, line) in lines.into_iter().rev() {
-            let indent = line.len() - line.trim_ascii_start().len();
-            match listing::read(line) {
-                listing::Line::Arch(arch) => self.assembler.listed_arch(arch),
-                listing::Line::Function(name) => {
-                    let above = u32::try_from(feeds(start)).unwrap_or(u32::MAX);
-                    let offset = here.offset - (at.line - start) as u64;
-                    let place = Place { line: here.line.saturating_sub(above), offset, ..here };
-                    self.assembler.listed_function(name, place.after(indent));
-                }
-                listing::Line::Start => self.assembler.begin_listing(),
-                _ => {}
-            }
-        }
-    }
-
-    pub(super) fn keep_joined_message(&mut self, severity: Severity, text: &[u8], place: Place) {
-        if let Some(sentence) = repeated_sentence(severity, text) {
-            return self.assembler.sentence(&sentence, b"", || place);
-        }
-        let Some(reading) = message::read(severity, text) else { return };
-        let key = &text[..text.len().min(LONG_TEXT)];
-        let Some(id) = self.assembler.repeat(key, weight_of(severity), || place) else { return };
-        let kernel = reading.kernel.map(|name| self.assembler.name(name));
-        self.assembler.keep_message(id, Message { kernel, ..Message::new(reading.kind, id, place) });
-    }
-
     pub(super) fn unfinished(&mut self, what: Partial, text: &[u8], place: Place) {
         match what {
             // These say themselves that they are cut.
@@ -624,15 +446,6 @@ impl<'r> LineReader<'r> {
         }
         self.assembler.unread(Unread::Cut, text, place);
     }
-}
-
-/// The sentence that is kept without its name, if `text` is one.
-fn repeated_sentence(severity: Severity, text: &[u8]) -> Option<Sentence<'_>> {
-    (severity < Severity::Error && text.len() <= LONG_TEXT).then(|| message::sentence(text)).flatten()
-}
-
-fn weight_of(severity: Severity) -> Weight {
-    if severity >= Severity::Error { Weight::Error } else { Weight::Other }
 }
 
 /// Texts that the unnamed linker of the driver prints.

@@ -141,49 +141,54 @@ fn registers(input: &[u8]) -> IResult<&[u8], u32> {
 
 /// `Used 30 registers, used 1 barriers, 4096 bytes smem, 364 bytes cmem[0]`, to the end of `input`.
 pub(crate) fn usage(input: &[u8]) -> Option<Usage> {
-    let mut constant = Vec::new();
-    let usage = items(input, &mut constant)?;
-    Some(Usage { constant: constant.into(), ..usage })
+    let (rest, registers) = registers(input).ok()?;
+    let mut reading = Reading { usage: Usage { registers, ..Usage::default() }, constant: Vec::new() };
+    reading.items(rest);
+    Some(Usage { constant: reading.constant.into(), ..reading.usage })
 }
 
-fn items(input: &[u8], constant: &mut Vec<(u8, Bytes)>) -> Option<Usage> {
-    let (mut rest, registers) = registers(input).ok()?;
-    let mut usage = Usage { registers, ..Usage::default() };
-    loop {
-        rest = rest.trim_ascii_start();
-        let Some(after_comma) = rest.strip_prefix(b",") else {
-            usage.unread_item |= !rest.is_empty();
-            return Some(usage);
-        };
-        rest = after_comma.trim_ascii_start();
-        if rest.is_empty() {
-            usage.unfinished = true;
-            return Some(usage);
-        }
-        match alt((bytes_item, barriers_item, counted_item)).parse(rest) {
-            Ok((after, item)) => {
-                match item {
-                    Item::Constant(bank, size) => constant.push((bank, size)),
-                    item => usage.keep(item),
-                }
-                rest = after;
+/// A `Used` line that is being read.
+struct Reading {
+    usage: Usage,
+    /// The constant banks so far.
+    constant: Vec<(u8, Bytes)>,
+}
+
+impl Reading {
+    fn items(&mut self, input: &[u8]) {
+        let mut rest = input;
+        loop {
+            rest = rest.trim_ascii_start();
+            let Some(after_comma) = rest.strip_prefix(b",") else {
+                self.usage.unread_item |= !rest.is_empty();
+                return;
+            };
+            rest = after_comma.trim_ascii_start();
+            if rest.is_empty() {
+                self.usage.unfinished = true;
+                return;
             }
-            Err(_) => rest = usage.skip_item(rest),
+            match alt((bytes_item, barriers_item, counted_item)).parse(rest) {
+                Ok((after, item)) => {
+                    self.keep(item);
+                    rest = after;
+                }
+                Err(_) => rest = self.skip_item(rest),
+            }
         }
     }
-}
 
-impl Usage {
     fn keep(&mut self, item: Item) {
         match item {
-            Item::Barriers(count) => self.barriers = Some(count),
-            Item::CumulativeStack(size) => self.cumulative_stack = Some(size),
-            Item::Local(size) => self.local = Some(size),
-            Item::Shared(size) => self.shared = Some(size),
-            Item::Textures(count) => self.textures = Some(count),
-            Item::Surfaces(count) => self.surfaces = Some(count),
-            Item::Samplers(count) => self.samplers = Some(count),
-            Item::Constant(..) | Item::Known => {}
+            Item::Barriers(count) => self.usage.barriers = Some(count),
+            Item::CumulativeStack(size) => self.usage.cumulative_stack = Some(size),
+            Item::Local(size) => self.usage.local = Some(size),
+            Item::Shared(size) => self.usage.shared = Some(size),
+            Item::Constant(bank, size) => self.constant.push((bank, size)),
+            Item::Textures(count) => self.usage.textures = Some(count),
+            Item::Surfaces(count) => self.usage.surfaces = Some(count),
+            Item::Samplers(count) => self.usage.samplers = Some(count),
+            Item::Known => {}
         }
     }
 
@@ -191,15 +196,15 @@ impl Usage {
     fn skip_item<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
         match memchr::memchr(b',', rest) {
             Some(comma) => {
-                self.unread_item = true;
+                self.usage.unread_item = true;
                 &rest[comma..]
             }
             None if is_start_of_an_item(rest) => {
-                self.unfinished = true;
+                self.usage.unfinished = true;
                 b""
             }
             None => {
-                self.unread_item = true;
+                self.usage.unread_item = true;
                 b""
             }
         }

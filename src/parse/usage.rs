@@ -299,22 +299,35 @@ pub(crate) fn compile_time(input: &[u8]) -> Option<f64> {
 
 /// The number `58.684` at the start of `text`, and how long it is.
 pub(crate) fn decimal(text: &[u8]) -> Option<(f64, usize)> {
-    /// Longer than any time.
-    const LONGEST: usize = 40;
     /// Up to this many digits both parts of the fraction below are whole numbers of an `f64`, so their quotient is the
     /// number as nearly as it can be.
     const EXACT: usize = 15;
-    let length = text.iter().take(LONGEST).take_while(|b| b.is_ascii_digit() || **b == b'.').count();
-    let written = &text[..length];
-    let point = written.iter().position(|b| *b == b'.');
-    let decimals = point.map_or(0, |point| length - point - 1);
-    let digits = written.iter().filter(|b| b.is_ascii_digit());
-    if length <= EXACT && point.is_some_and(|point| point > 0) && digits.clone().count() + 1 == length {
-        let number = digits.fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0'));
-        let scale = 10_f64.powi(i32::try_from(decimals).ok()?);
-        return Some((number as f64 / scale, length));
+    let (mut number, mut length) = (0_u64, 0);
+    let mut point = None;
+    while let Some(byte) = text.get(length).filter(|_| length <= EXACT) {
+        match byte {
+            b'0'..=b'9' => number = number * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() => point = Some(length),
+            _ => break,
+        }
+        length += 1;
     }
-    Some((std::str::from_utf8(written).ok()?.parse().ok()?, length))
+    let ends = !matches!(text.get(length), Some(b'0'..=b'9' | b'.'));
+    match point {
+        Some(1..) if ends => {
+            let decimals = length - point.unwrap_or_default() - 1;
+            Some((number as f64 / 10_f64.powi(i32::try_from(decimals).ok()?), length))
+        }
+        _ => any_decimal(text),
+    }
+}
+
+/// The same of a number of any form.
+fn any_decimal(text: &[u8]) -> Option<(f64, usize)> {
+    /// Longer than any time.
+    const LONGEST: usize = 40;
+    let length = text.iter().take(LONGEST).take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+    Some((std::str::from_utf8(&text[..length]).ok()?.parse().ok()?, length))
 }
 
 /// `1028 bytes gmem, 256 bytes cmem[3]`: what opens the report of a ptxas or nvlink run.

@@ -145,3 +145,38 @@ fn a_line_before_a_listing_of_windows_keeps_its_end() {
     assert_eq!(reading.report.kernels.len(), 1);
     assert_eq!(String::from_utf8_lossy(&reading.echoed), "x.cu(3): error: bad\r\nnext\r\n");
 }
+
+#[test]
+fn a_sentence_is_counted_for_each_kernel_whoever_says_it() {
+    let said = |severity: &str, name: &str| {
+        format!(
+            "ptxas {severity} : Value of threads per SM for entry {name} is out of range. .minnctapersm will be ignored\n"
+        )
+    };
+    let log =
+        said("warning", "_Z1av") + &said("info   ", "_Z1av") + &said("warning", "_Z1bv") + &said("warning", "_Z1av");
+    let report = facts::read(log.as_bytes()).report;
+    let counts: Vec<_> = report
+        .messages
+        .iter()
+        .map(|one| (String::from_utf8_lossy(&report.said(one)).into_owned(), one.count))
+        .collect();
+    let text =
+        |name: &str| format!("Value of threads per SM for entry {name} is out of range. .minnctapersm will be ignored");
+    assert_eq!(counts, [(text("_Z1av"), 3), (text("_Z1bv"), 1)]);
+}
+
+#[test]
+fn sentences_without_room_are_counted_and_known_ones_still_are() {
+    const ROOM: u64 = 1 << 16;
+    let said = |number: u64| {
+        format!(
+            "ptxas warning : Value of threads per SM for entry k{number} is out of range. .minnctapersm will be ignored\n"
+        )
+    };
+    let log: String = (0..ROOM + 64).chain([0]).map(said).collect();
+    let report = facts::read(log.as_bytes()).report;
+    assert_eq!(report.messages.len() as u64, ROOM + 1);
+    assert_eq!((report.messages[0].count, report.messages.last().map(|lost| lost.count)), (2, Some(64)));
+    assert!(report.names.len() as u64 <= ROOM, "a name without a message fills the memory");
+}

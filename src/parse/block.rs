@@ -21,7 +21,7 @@ pub(super) struct KernelBlock<'b> {
     pub(super) end: usize,
 }
 
-/// The lines of a device function's report.
+/// The lines of a device function's report, which are those of an entry's properties too.
 pub(super) struct FunctionBlock<'b> {
     pub(super) name: &'b [u8],
     pub(super) frame: NameId,
@@ -57,10 +57,9 @@ pub(super) fn kernel<'b>(text: &'b [u8], lines: &mut impl FigureLines) -> Option
     let arch = &rest[..rest.iter().take(12).position(|b| *b == b'\'')?];
     let rest = rest[arch.len()..].strip_prefix(b"'\n")?;
     let arch = Arch::from_bytes(arch)?;
-    let after_name = rest.strip_prefix(PROPERTIES)?.strip_prefix(name)?;
-    let properties = text.len() - rest.len();
-    let (frame, frame_line, frame_end) = named_frame(text, properties, name, after_name, lines)?;
-    let used_line = frame_end + 1;
+    let own = properties(rest, name, lines)?;
+    let start = text.len() - rest.len();
+    let (frame, frame_line, used_line) = (own.frame, start + own.frame_line, start + own.end + 1);
     let used_text = text.get(used_line..)?.strip_prefix(USED_LEAD)?;
     let used = used_text.starts_with(b"Used ").then(|| lines.line(used_text, ends_plainly)).flatten()?;
     let length = USED_LEAD.len() + used.length;
@@ -71,27 +70,19 @@ pub(super) fn kernel<'b>(text: &'b [u8], lines: &mut impl FigureLines) -> Option
 /// The report of a device function at the start of `text`.
 pub(super) fn function<'b>(text: &'b [u8], lines: &mut impl FigureLines) -> Option<FunctionBlock<'b>> {
     let rest = text.strip_prefix(PROPERTIES)?;
-    let name = &rest[..memchr::memchr(b'\n', rest)?];
-    let (frame, frame_line, end) = named_frame(text, 0, name, &rest[name.len()..], lines)?;
-    Some(FunctionBlock { name, frame, frame_line, end })
+    properties(text, &rest[..memchr::memchr(b'\n', rest)?], lines)
 }
 
-/// The frame under the `name` in the properties at `properties`, where its line starts, and where that ends.
-fn named_frame(
-    text: &[u8],
-    properties: usize,
-    name: &[u8],
-    after_name: &[u8],
-    lines: &mut impl FigureLines,
-) -> Option<(NameId, usize, usize)> {
-    let frame_text = after_name.strip_prefix(b"\n")?.strip_prefix(INDENT)?;
+/// The properties of `name` at the start of `text`, with their frame.
+fn properties<'b>(text: &[u8], name: &'b [u8], lines: &mut impl FigureLines) -> Option<FunctionBlock<'b>> {
+    let rest = text.strip_prefix(PROPERTIES)?.strip_prefix(name)?.strip_prefix(b"\n")?;
     if is_wrap_width(PROPERTIES.len() + name.len()) {
         return None;
     }
-    let frame = frame_text.first()?.is_ascii_digit().then(|| lines.line(frame_text, is_whole_frame)).flatten()?;
-    let line = properties + PROPERTIES.len() + name.len() + 1;
-    debug_assert!(text[line..].starts_with(INDENT));
-    Some((frame.id, line, line + INDENT.len() + frame.length))
+    let frame_line = text.len() - rest.len();
+    let rest = rest.strip_prefix(INDENT)?;
+    let frame = rest.first()?.is_ascii_digit().then(|| lines.line(rest, is_whole_frame)).flatten()?;
+    Some(FunctionBlock { name, frame: frame.id, frame_line, end: frame_line + INDENT.len() + frame.length })
 }
 
 /// The compile time at the start of `text`, in milliseconds, and where its line ends.

@@ -47,16 +47,16 @@ enum Searcher {
 
 impl Searcher {
     fn new() -> Searcher {
-        let signs = || SIGNS.iter().map(|(_, sign, _)| sign);
-        match packed::Searcher::new(signs()) {
-            Some(packed) => Searcher::Packed(packed),
-            None => Searcher::Plain(
-                AhoCorasick::builder()
-                    .match_kind(MatchKind::LeftmostFirst)
-                    .build(signs())
-                    .expect("bug: the signs are fixed"),
-            ),
-        }
+        packed::Searcher::new(Searcher::signs()).map_or_else(Searcher::plain, Searcher::Packed)
+    }
+
+    fn plain() -> Searcher {
+        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(Searcher::signs());
+        Searcher::Plain(built.expect("bug: the signs are fixed"))
+    }
+
+    fn signs() -> impl Iterator<Item = &'static str> {
+        SIGNS.iter().map(|(_, sign, _)| *sign)
     }
 
     /// Which sign is the first between `from` and `to`, and where it starts and ends.
@@ -223,6 +223,23 @@ mod tests {
         ] {
             assert!(!found(line, false).is_empty(), "{line}");
         }
+    }
+
+    #[test]
+    fn machines_without_vector_instructions_find_the_same() {
+        let text = SIGNS.map(|(before, sign, after)| format!("noise: {before}{sign}{after}\n")).concat();
+        let all = |searcher: &Searcher| {
+            let mut found = Vec::new();
+            let mut from = 0;
+            while let Some((sign, start, end)) = searcher.first(text.as_bytes(), from, text.len()) {
+                found.push((sign, start, end));
+                from = start + 1;
+            }
+            found
+        };
+        let plain = all(&Searcher::plain());
+        assert!(plain.len() >= SIGNS.len());
+        assert_eq!(all(&ALL), plain);
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! Facts to numbers: the occupancy of every kernel on every GPU that was asked for.
 
+mod branches;
+
 use hashbrown::HashMap;
 
+pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found};
+
 use crate::gpu::{Gpu, Launch, Occupancy, Target, occupancy, suggest_block_size};
-use crate::model::{Arch, BlockSize, Bytes, Kernel, Kind, NameId, Quote, Report};
+use crate::model::{Arch, BlockSize, Bounds, Bytes, Kernel, Kind, NameId, Quote, Report};
 use crate::pattern::Patterns;
 
 /// What the user told about launches.
@@ -19,6 +23,8 @@ pub struct Assumptions {
     pub entries: Vec<Entry>,
     /// The names of the entries' kernels, in the same order.
     pub patterns: Patterns,
+    /// Which branches of PTX to look at.
+    pub depth: Depth,
 }
 
 /// What the configuration tells of the kernels of one name.
@@ -43,6 +49,8 @@ pub struct Told {
     pub block: Option<(BlockSize, BlockSource)>,
     /// Dynamic shared memory a block.
     pub dynamic_shared: Option<(Bytes, BlockSource)>,
+    /// What the directives of its PTX say.
+    pub bounds: Option<Bounds>,
 }
 
 /// Where a block size comes from.
@@ -50,8 +58,12 @@ pub struct Told {
 pub enum BlockSource {
     /// A `[[kernel]]` entry of the configuration.
     Config,
+    /// `.reqntid` of its PTX: the block of every launch.
+    ReqNtid,
     /// `--block`
     Option,
+    /// `.maxntid` of its PTX, which `__launch_bounds__` becomes: the largest block.
+    LaunchBounds,
     /// Nothing tells it: the best of all multiples of 32.
     Sweep,
 }
@@ -62,7 +74,9 @@ impl BlockSource {
     pub fn name(self) -> &'static str {
         match self {
             BlockSource::Config => "config",
+            BlockSource::ReqNtid => "reqntid",
             BlockSource::Option => "option",
+            BlockSource::LaunchBounds => "launch-bounds",
             BlockSource::Sweep => "sweep",
         }
     }
@@ -102,6 +116,8 @@ pub struct Numbers {
     /// The entries that name no kernel of the log, as indices.
     pub unmatched: Vec<usize>,
     matched: Matched,
+    /// The branches of PTX modules.
+    pub branches: Branches,
 }
 
 /// Which entries name which kernels.
@@ -212,42 +228,68 @@ pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
         analysis.judge(at, kernel);
         analysis.numbers.spans.push((narrow(start), narrow(analysis.numbers.ids.len())));
     }
-    analysis.numbers
+    let mut numbers = analysis.numbers;
+    numbers.branches = branches::branches(report, |at| numbers.told(at), assumptions.depth);
+    numbers
 }
 
 fn narrow(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// What entries, the first first, and else the options tell.
-fn told(entries: &[usize], assumptions: &Assumptions) -> Told {
+/// What entries, the first first, the directives of PTX, and else the options tell.
+fn told(entries: &[usize], bounds: Option<Bounds>, assumptions: &Assumptions) -> Told {
     let entries = || entries.iter().map(|at| &assumptions.entries[*at]);
     let block = entries().find_map(|entry| entry.block).map(|block| (block, BlockSource::Config));
+    let required = bounds.and_then(|bounds| bounds.required).map(|block| (block, BlockSource::ReqNtid));
+    let option = assumptions.block.map(|block| (block, BlockSource::Option));
+    let most = bounds.and_then(|bounds| BlockSize::new(bounds.max_threads?, 1, 1).ok());
     let dynamic = entries().find_map(|entry| entry.dynamic_shared).map(|size| (size, BlockSource::Config));
     Told {
-        block: block.or(assumptions.block.map(|block| (block, BlockSource::Option))),
+        block: block.or(required).or(option).or(most.map(|block| (block, BlockSource::LaunchBounds))),
         dynamic_shared: dynamic.or(assumptions.dynamic_shared.map(|size| (size, BlockSource::Option))),
+        bounds,
     }
+}
+
+/// For each kernel what the directives of its PTX say; empty without PTX.
+fn bounds_of_kernels(report: &Report) -> Vec<Option<Bounds>> {
+    if report.modules.is_empty() {
+        return Vec::new();
+    }
+    let mut all = vec![None; report.kernels.len()];
+    for function in report.modules.iter().flat_map(|module| &module.functions) {
+        if let Some(bounds) = function.kernel.and_then(|at| all.get_mut(at as usize)) {
+            bounds.get_or_insert(function.bounds);
+        }
+    }
+    all
 }
 
 impl Analysis {
     /// Finds out what is told of each kernel, and which entries tell nothing of any.
     fn tell(&mut self, report: &Report, assumptions: &Assumptions) {
         let numbers = &mut self.numbers;
-        numbers.told.push(told(&[], assumptions));
-        if numbers.entries.is_empty() {
+        numbers.told.push(told(&[], None, assumptions));
+        let bounds = bounds_of_kernels(report);
+        if numbers.entries.is_empty() && bounds.is_empty() {
             return;
         }
-        let mut known: HashMap<Told, u32> = HashMap::from([(numbers.told[0], 0)]);
-        let mut of_set = Vec::with_capacity(numbers.matched.sets.len());
-        for set in &numbers.matched.sets {
-            of_set.push(*known.entry(told(set, assumptions)).or_insert_with_key(|told| {
-                numbers.told.push(*told);
-                narrow(numbers.told.len() - 1)
-            }));
-        }
-        let of_kernel = |kernel: &Kernel| numbers.matched.of(kernel.name).map_or(0, |set| of_set[set as usize]);
-        numbers.told_of = report.kernels.iter().map(of_kernel).collect();
+        let mut known: HashMap<(u32, Option<Bounds>), u32> = HashMap::new();
+        let mut ids: HashMap<Told, u32> = HashMap::from([(numbers.told[0], 0)]);
+        let sets = &numbers.matched.sets;
+        let of_kernel = |(at, kernel): (usize, &Kernel)| {
+            let set = numbers.matched.of(kernel.name);
+            let bounds = bounds.get(at).copied().flatten();
+            *known.entry((set.unwrap_or(u32::MAX), bounds)).or_insert_with(|| {
+                let entries = set.map_or(&[][..], |set| &sets[set as usize]);
+                *ids.entry(told(entries, bounds, assumptions)).or_insert_with_key(|told| {
+                    numbers.told.push(*told);
+                    narrow(numbers.told.len() - 1)
+                })
+            })
+        };
+        numbers.told_of = report.kernels.iter().enumerate().map(of_kernel).collect();
         let mut named = vec![false; numbers.entries.len()];
         numbers.matched.sets.iter().flatten().for_each(|at| named[*at] = true);
         numbers.unmatched = (0..named.len()).filter(|at| !named[*at]).collect();

@@ -8,6 +8,8 @@ use miette::Diagnostic;
 use thiserror::Error;
 use walkdir::WalkDir;
 
+use crate::parse::ptx::looks_like_ptx;
+
 /// Something to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
@@ -15,6 +17,8 @@ pub enum Input {
     Stdin,
     /// A build log.
     Log(PathBuf),
+    /// A PTX module.
+    Ptx(PathBuf),
 }
 
 /// Files of a folder that are looked at, at most, to say what it holds.
@@ -43,10 +47,10 @@ pub enum InputError {
         /// The word.
         word: String,
     },
-    /// A folder; logs are named or piped.
+    /// A folder without PTX; logs are named or piped.
     #[error("`{path}` is a folder{holds}")]
     #[diagnostic(help(
-        "this version reads build logs: name the log, or pipe the build into warplint: `make 2>&1 | warplint`"
+        "of a folder, this version reads the PTX files; name a log, or pipe the build into warplint: `make 2>&1 | warplint`"
     ))]
     Folder {
         /// The path.
@@ -55,9 +59,9 @@ pub enum InputError {
         holds: String,
     },
     /// A kind of file that a later version reads.
-    #[error("`{path}` is {kind}, and this version reads build logs only")]
+    #[error("`{path}` is {kind}, and this version reads build logs and PTX")]
     #[diagnostic(help(
-        "compile it with `-Xptxas -v` and give warplint what the compiler prints: `nvcc -Xptxas -v … 2>&1 | warplint`"
+        "compile it with `-Xptxas -v` and give warplint what the compiler prints: `nvcc -Xptxas -v … 2>&1 | warplint`; or give it the PTX of `nvcc -ptx -lineinfo`"
     ))]
     NotYet {
         /// The path.
@@ -76,11 +80,25 @@ pub enum InputError {
     },
 }
 
-/// The input that `path` names; `-` is standard input.
+/// The inputs that `path` names: one, or the PTX files of a folder, in order; `-` is standard input.
 ///
 /// # Errors
 /// When it cannot be read, or is nothing that this version lints.
-pub fn input(path: &Path) -> Result<Input, InputError> {
+pub fn inputs(path: &Path) -> Result<Vec<Input>, InputError> {
+    if !path.is_dir() {
+        return input(path).map(|input| vec![input]);
+    }
+    let files = WalkDir::new(path).follow_links(false).sort_by_file_name().into_iter().filter_map(Result::ok);
+    let modules = files.filter(|entry| entry.file_type().is_file() && is_ptx(entry.path()));
+    let modules: Vec<Input> = modules.map(|entry| Input::Ptx(entry.into_path())).collect();
+    if modules.is_empty() {
+        return Err(InputError::Folder { path: path.display().to_string(), holds: holds(path) });
+    }
+    Ok(modules)
+}
+
+/// The input that the file at `path` is.
+fn input(path: &Path) -> Result<Input, InputError> {
     if path == Path::new("-") {
         return Ok(Input::Stdin);
     }
@@ -90,8 +108,8 @@ pub fn input(path: &Path) -> Result<Input, InputError> {
         io::ErrorKind::NotFound if is_word(&shown) => InputError::Word { word: shown.clone() },
         _ => unreadable(error),
     })?;
-    if metadata.is_dir() {
-        return Err(InputError::Folder { path: shown, holds: holds(path) });
+    if is_ptx(path) && metadata.is_file() {
+        return Ok(Input::Ptx(path.to_owned()));
     }
     if let Some(kind) = source_kind(path) {
         return Err(InputError::NotYet { path: shown, kind });
@@ -102,6 +120,9 @@ pub fn input(path: &Path) -> Result<Input, InputError> {
     }
     let mut start = [0; 4096];
     let read = File::open(path).and_then(|mut file| file.read(&mut start)).map_err(unreadable)?;
+    if looks_like_ptx(&start[..read]) {
+        return Ok(Input::Ptx(path.to_owned()));
+    }
     if is_binary(&start[..read]) {
         return Err(InputError::Binary { path: shown });
     }
@@ -113,7 +134,7 @@ pub fn input(path: &Path) -> Result<Input, InputError> {
 pub fn identity(input: &Input) -> Option<PathBuf> {
     match input {
         Input::Stdin => Some(PathBuf::from("-")),
-        Input::Log(path) => std::fs::canonicalize(path).ok().filter(|path| path.is_file()),
+        Input::Log(path) | Input::Ptx(path) => std::fs::canonicalize(path).ok().filter(|path| path.is_file()),
     }
 }
 
@@ -129,11 +150,14 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
+fn is_ptx(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ptx"))
+}
+
 /// What a path's extension says it is, when it is no log.
 fn source_kind(path: &Path) -> Option<&'static str> {
     match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "cu" | "cuh" | "hip" => Some("a CUDA source"),
-        "ptx" => Some("a PTX file"),
         _ => None,
     }
 }
@@ -157,9 +181,9 @@ fn holds(folder: &Path) -> String {
     match (sources, logs.as_slice()) {
         (0, []) => " without a build log in it".to_owned(),
         (0, logs) => format!(" that holds {}", logs.join(", ")),
-        (count, []) => format!(" with {count} CUDA or PTX sources, which this version does not read"),
+        (count, []) => format!(" with {count} CUDA sources, which this version does not read"),
         (count, logs) => {
-            format!(" with {count} CUDA or PTX sources, which this version does not read, and {}", logs.join(", "))
+            format!(" with {count} CUDA sources, which this version does not read, and {}", logs.join(", "))
         }
     }
 }

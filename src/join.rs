@@ -1,8 +1,8 @@
 //! Makes one kernel of what several tools say of it: the figures of the linker, which are final, and warnings by name.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-use crate::model::{Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Report};
+use crate::model::{Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Place, Report};
 
 /// Shared memory that the system keeps of every block from compute capability 9.0 on, as `nvlink -v` and
 /// `cuobjdump -res-usage` count it in and `ptxas -v` does not (measured with CUDA 13.5).
@@ -10,6 +10,47 @@ const RESERVED_SHARED: u32 = 1024;
 
 /// Joins all records of each kernel.
 pub fn join(report: &mut Report) {
+    join_records(report);
+    add_functions(report);
+}
+
+/// Makes a kernel of every function of a PTX module that no log has figures of.
+fn add_functions(report: &mut Report) {
+    let mut known: HashSet<(NameId, Kind, Option<Arch>)> =
+        if report.modules.is_empty() { HashSet::new() } else { report.kernels.iter().filter_map(identity).collect() };
+    for module in &report.modules {
+        for function in &module.functions {
+            if known.insert((function.name, function.kind, function.arch)) {
+                let mut kernel = Kernel::new(Some(function.name), function.kind, function.arch);
+                let (offset, line) = (function.head.0 as u64, function.head.1);
+                kernel.evidence.name = Some(Place { input: module.input, line, column_offset: 0, offset });
+                report.kernels.push(kernel);
+            }
+        }
+    }
+}
+
+fn identity(kernel: &Kernel) -> Option<(NameId, Kind, Option<Arch>)> {
+    Some((kernel.name?, kernel.kind, kernel.arch))
+}
+
+/// Tells every function of a PTX module which kernel it is, of those that are left after filters.
+pub fn attach(report: &mut Report) {
+    if report.modules.is_empty() {
+        return;
+    }
+    let mut known: HashMap<(NameId, Kind, Option<Arch>), u32> = HashMap::new();
+    for (at, kernel) in (0..).zip(&report.kernels) {
+        if let Some(identity) = identity(kernel) {
+            known.entry(identity).or_insert(at);
+        }
+    }
+    for function in report.modules.iter_mut().flat_map(|module| &mut module.functions) {
+        function.kernel = known.get(&(function.name, function.kind, function.arch)).copied();
+    }
+}
+
+fn join_records(report: &mut Report) {
     let named_by_messages = report.messages.iter().any(|message| message.kind == MessageKind::UnboundedStack);
     if report.linked.is_empty() && !named_by_messages {
         return;

@@ -20,6 +20,7 @@ pub mod filter;
 pub mod finding;
 pub mod gpu;
 pub mod join;
+pub mod lanes;
 pub mod model;
 pub mod outcome;
 pub mod output;

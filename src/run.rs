@@ -1,5 +1,6 @@
 //! The straight line from a command line to an outcome.
 
+mod broken_ptx;
 mod inputs;
 
 use std::collections::HashSet;
@@ -10,7 +11,7 @@ use std::path::Path;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use miette::{Diagnostic, Report as Failure};
 
-use crate::analyse::{Assumptions, Numbers, analyse};
+use crate::analyse::{Assumptions, Depth, Numbers, analyse};
 use crate::cli::{
     Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs, LookArgs,
     RulesArgs, TableFormat,
@@ -21,7 +22,7 @@ use crate::discover;
 use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
-use crate::join::join;
+use crate::join::{attach, join};
 use crate::model::{MessageKind, Report, symbol};
 use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
@@ -198,7 +199,9 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         return Ok(Outcome::Clean);
     }
     let rules = activate(&config.settings);
-    let Some(read) = examine(&args.input, &config, args.look, streams)? else { return short_help(streams) };
+    let Some(read) = examine(&args.input, &config, args.look, Depth::Reportable, streams)? else {
+        return short_help(streams);
+    };
     let allows = config.allows();
     let verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
@@ -230,7 +233,9 @@ fn config_of(args: &InputArgs) -> miette::Result<Config> {
 fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     refuse_later(&args.input)?;
     let config = config_of(&args.input)?;
-    let Some(read) = examine(&args.input, &config, args.look, streams)? else { return short_help(streams) };
+    let Some(read) = examine(&args.input, &config, args.look, Depth::None, streams)? else {
+        return short_help(streams);
+    };
     if read.report.kernels.is_empty() && args.output.is_some() {
         // A table of nothing does not replace one of something.
         return Err(NoKernels::of(&read.report).into());
@@ -369,6 +374,7 @@ fn examine(
     args: &InputArgs,
     config: &Config,
     look: LookArgs,
+    depth: Depth,
     streams: &mut Streams<'_>,
 ) -> miette::Result<Option<Examined>> {
     let filter = Filter::new(args.kernel.as_deref(), args.arch.as_deref())?;
@@ -383,11 +389,19 @@ fn examine(
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen = HashSet::new();
     for path in paths {
-        let result = discover::input(path).map_err(Failure::from).and_then(|input| {
-            let again = discover::identity(&input).is_some_and(|file| !seen.insert(file));
-            if again { Ok(()) } else { inputs::read(&input, args.passthrough, look, &mut report, streams) }
-        });
-        failures.extend(result.err());
+        let found = match discover::inputs(path) {
+            Ok(found) => found,
+            Err(error) => {
+                failures.push(error.into());
+                continue;
+            }
+        };
+        for input in found {
+            if discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
+                continue;
+            }
+            failures.extend(inputs::read(&input, args.passthrough, look, &mut report, streams).err());
+        }
     }
     if report.inputs.is_empty()
         && let Some(first) = failures.pop()
@@ -401,6 +415,7 @@ fn examine(
     }
     join(&mut report);
     filter.apply(&mut report)?;
+    attach(&mut report);
     let (entries, patterns) = config.entries(&mut report);
     let assumptions = Assumptions {
         gpus: config.gpus.iter().map(|(_, gpu)| gpu.clone()).collect(),
@@ -408,6 +423,7 @@ fn examine(
         dynamic_shared: args.dynamic_shared,
         entries,
         patterns,
+        depth,
     };
     let numbers = analyse(&report, &assumptions);
     Ok(Some(Examined { report, numbers, unreadable }))

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each top-level module may use of the others. Those that are not listed here stand at the top and may use all.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("model", &[]),
     ("finding", &["model"]),
     ("outcome", &[]),
@@ -13,12 +13,13 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("join", &["model"]),
     ("pattern", &["model"]),
     ("filter", &["model", "pattern"]),
-    ("analyse", &["model", "gpu", "pattern"]),
-    ("rules", &["model", "gpu", "analyse", "finding"]),
+    ("lanes", &["model", "parse"]),
+    ("analyse", &["model", "parse", "gpu", "lanes", "pattern"]),
+    ("rules", &["model", "gpu", "lanes", "analyse", "finding"]),
     ("settle", &["model", "finding", "rules"]),
-    ("report", &["model", "gpu", "analyse", "finding", "rules", "settle"]),
+    ("report", &["model", "gpu", "lanes", "analyse", "finding", "rules", "settle"]),
     ("config", &["model", "gpu", "pattern", "analyse", "finding", "rules", "settle"]),
-    ("discover", &["model"]),
+    ("discover", &["model", "parse"]),
     ("progress", &["model"]),
 ];
 

@@ -11,6 +11,7 @@ mod mangled;
 mod message;
 mod names;
 mod percent;
+mod ptx;
 pub mod symbol;
 
 pub use arch::{Arch, ArchError, Suffix};
@@ -21,6 +22,7 @@ pub use launch::{BlockSize, BlockSizeError, SizeError, parse_size};
 pub use message::{Message, MessageKind, Unread};
 pub use names::{NameId, Names};
 pub use percent::percent;
+pub use ptx::{Bounds, Function, Module};
 
 /// Everything that was read from all inputs.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +39,8 @@ pub struct Report {
     pub linked: Vec<Linked>,
     /// Messages, in the order of first occurrence.
     pub messages: Vec<Message>,
+    /// PTX modules, in the order in which they were read.
+    pub modules: Vec<Module>,
     /// The name of the configuration as shown, where findings may have their place in it.
     pub config: Option<String>,
 }

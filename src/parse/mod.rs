@@ -12,6 +12,7 @@ mod message;
 mod nvcc;
 mod partial;
 mod prefix;
+pub mod ptx;
 mod reader;
 mod record;
 mod scan;

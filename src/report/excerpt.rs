@@ -9,8 +9,8 @@ use crate::model::{NameId, Quote, Report, symbol};
 const WIDTH: usize = 160;
 
 /// One kept line under its place in the input.
-#[derive(Debug)]
-pub(super) struct Excerpt {
+#[derive(Debug, Clone)]
+pub struct Excerpt {
     name: String,
     line: usize,
     /// Characters of the input's line before the text.
@@ -68,6 +68,13 @@ pub(super) fn input_name(report: &Report, quote: Quote) -> String {
 }
 
 impl Excerpt {
+    /// A line of the file called `name`, by its number from 1, whose text is safe to print.
+    #[must_use]
+    pub fn of_line(name: &str, line: u32, text: String) -> Excerpt {
+        let name = symbol::printable(name).into_owned();
+        Excerpt { name, line: (line as usize).saturating_sub(1), column: 0, text }
+    }
+
     /// The line of `label`, cut to a readable width, and the label's span in it: of a wide one the name of the kernel that
     /// it is about, else its beginning.
     pub(super) fn new(report: &Report, label: &Label, kernel: Option<NameId>) -> (Excerpt, SourceSpan) {

@@ -257,14 +257,15 @@ impl Signatures {
 fn launch(context: &Context<'_>, at: usize, kernel: &Kernel, judged: &[&Judged]) -> WireLaunch {
     let told = context.numbers.told(at).filter(|_| kernel.kind == Kind::Entry);
     let block = told.and_then(|told| told.block);
+    let bounds = told.and_then(|told| told.bounds);
     let source = block.map(|(_, source)| source).or_else(|| judged.first().map(|judged| judged.source));
     WireLaunch {
         block: block.map(|(block, _)| block.dimensions()),
         block_source: source.map(BlockSource::name),
         dynamic_shared_bytes: told.and_then(|told| told.dynamic_shared).map(|(size, _)| size.get()),
-        max_threads: None,
-        min_blocks: None,
-        cluster: None,
+        max_threads: bounds.and_then(|bounds| bounds.max_threads),
+        min_blocks: bounds.and_then(|bounds| bounds.min_blocks),
+        cluster: bounds.and_then(|bounds| bounds.cluster),
     }
 }
 

@@ -18,6 +18,7 @@ use std::io::{self, Write};
 
 use crate::settle::Verdict;
 
+pub use excerpt::Excerpt;
 pub use explain::explain;
 pub use kernels::{Sort, kernels_csv, kernels_human, kernels_json, kernels_markdown};
 pub use rules::{rules_human, rules_json};

@@ -3,10 +3,12 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 
+use super::broken_ptx::BrokenPtx;
 use super::{Streams, understands_escapes};
 use crate::cli::{LookArgs, Passthrough};
 use crate::discover::{Input, InputError};
 use crate::model::{Report, symbol};
+use crate::parse::ptx::read_ptx;
 use crate::parse::{Echo, EchoMode, read_log};
 use crate::progress::Metered;
 
@@ -25,6 +27,13 @@ pub(super) fn read(
             let name = path.display().to_string();
             let terminal: Option<&mut dyn Write> = if shows_progress { Some(&mut *streams.stderr) } else { None };
             (File::open(path).and_then(|file| read_file(file, &name, report, terminal)), name)
+        }
+        Input::Ptx(path) => {
+            let name = path.display().to_string();
+            match std::fs::read(path) {
+                Ok(text) => return Ok(read_ptx(text.into(), &name, report).map_err(BrokenPtx::new)?),
+                Err(error) => (Err(error), name),
+            }
         }
     };
     result.map_err(|error| {

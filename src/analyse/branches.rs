@@ -1,0 +1,151 @@
+//! The branches of PTX modules: each kernel's, in the block that is known or assumed of it.
+
+use super::{BlockSource, Told};
+use crate::lanes::Shape;
+use crate::lanes::function::Branch;
+use crate::lanes::module::{Looked, Shapes, dimensions, look};
+use crate::model::{Function, Kind, Module, Quote, Report};
+use crate::parse::ptx::Locations;
+
+/// Which branches to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Depth {
+    /// None: only figures are asked for.
+    #[default]
+    None,
+    /// Those that a rule could report.
+    Reportable,
+    /// All of them.
+    All,
+}
+
+/// The branches of all modules.
+#[derive(Debug, Clone, Default)]
+pub struct Branches {
+    /// For each module what was found out about its functions.
+    pub modules: Vec<Vec<Looked>>,
+    /// Every branch, in the order of the files.
+    pub all: Vec<BranchId>,
+    /// Where the lines of the branches that may be reported stand, once they were looked up; by the index in `all`.
+    pub quotes: Vec<Option<BranchQuotes>>,
+}
+
+/// A branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchId {
+    /// The module, an index of [`Report::modules`].
+    pub module: u32,
+    /// What was found out about its function, an index of the module's list.
+    pub looked: u32,
+    /// The branch in it.
+    pub branch: u32,
+}
+
+/// The lines of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchQuotes {
+    /// The line of the user's file, with its text where the file was found.
+    pub source: Option<Quote>,
+    /// The line of the PTX.
+    pub ptx: Quote,
+}
+
+/// Everything that is known of a branch.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// The module.
+    pub module: &'a Module,
+    /// The function.
+    pub function: &'a Function,
+    /// The shapes that it was looked at in.
+    pub shapes: &'a Shapes,
+    /// The branch.
+    pub branch: &'a Branch,
+    /// The source lines of its code, where the compiler says.
+    pub locations: Option<Locations>,
+    /// The other branches of the function.
+    pub beside: &'a [Branch],
+}
+
+impl Found<'_> {
+    /// The line of the PTX, from 1.
+    #[must_use]
+    pub fn ptx_line(&self) -> u32 {
+        let start = self.function.body.start;
+        let before = self.module.text.get(start..self.branch.at as usize).unwrap_or_default();
+        let lines = u32::try_from(bytecount::count(before, b'\n')).unwrap_or(u32::MAX);
+        self.function.body_line.saturating_add(lines)
+    }
+}
+
+impl Branches {
+    /// What is known of the branch with this index.
+    #[must_use]
+    pub fn get<'a>(&'a self, report: &'a Report, at: usize) -> Option<Found<'a>> {
+        let id = self.all.get(at)?;
+        let module = report.modules.get(id.module as usize)?;
+        let looked = self.modules.get(id.module as usize)?.get(id.looked as usize)?;
+        Some(Found {
+            module,
+            function: module.functions.get(looked.function)?,
+            shapes: &looked.shapes,
+            branch: looked.branches.get(id.branch as usize)?,
+            locations: looked.locations.get(id.branch as usize).copied().flatten(),
+            beside: &looked.branches,
+        })
+    }
+}
+
+/// Looks at the branches of all modules; `told` is what is told of the launch of a kernel.
+pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t Told> + Sync, depth: Depth) -> Branches {
+    let mut found = Branches::default();
+    if depth == Depth::None {
+        return found;
+    }
+    for (number, module) in (0..).zip(&report.modules) {
+        let shapes = |at: usize| {
+            let one = &module.functions[at];
+            // A kernel that a filter left out.
+            let kernel = one.kernel?;
+            Some(shapes(module, one, told(kernel as usize)))
+        };
+        let looked = look(module, &report.names, &shapes, depth == Depth::All);
+        for (at, one) in (0..).zip(&looked) {
+            let ids = (0..).zip(&one.branches).map(|(branch, _)| BranchId { module: number, looked: at, branch });
+            found.all.extend(ids);
+        }
+        found.modules.push(looked);
+    }
+    found
+}
+
+/// Threads of a block of which nothing is told.
+const USUAL: u32 = 256;
+
+/// The blocks to look at a function in.
+fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
+    let is_entry = one.kind == Kind::Entry;
+    let shape = |x: u32, y: u32, z: u32| Shape { x, y, z, is_entry };
+    let own = one.bounds.required.map(|block| (block, BlockSource::ReqNtid));
+    let exact = own.or_else(|| told?.block.filter(|(_, source)| *source != BlockSource::LaunchBounds));
+    if let Some((block, _)) = exact {
+        return Shapes { all: vec![shape(block.x, block.y, block.z)], known: true };
+    }
+    let threads = one.bounds.max_threads.map_or(USUAL, |most| most.min(1024));
+    let dimensions = dimensions(module, one);
+    if dimensions == 1 {
+        return Shapes { all: vec![shape(threads, 1, 1)], known: true };
+    }
+    let mut all: Vec<Shape> = [32, 16, 8, 64]
+        .into_iter()
+        .filter(|x| threads.is_multiple_of(*x) && threads / x > 0)
+        .map(|x| shape(x, threads / x, 1))
+        .collect();
+    if dimensions == 3 && threads.is_multiple_of(64) && threads / 64 <= 64 {
+        all.push(shape(8, 8, threads / 64));
+    }
+    if all.is_empty() {
+        all.push(shape(threads, 1, 1));
+    }
+    Shapes { all, known: false }
+}

@@ -1,0 +1,835 @@
+//! Level 2: the values that decide a branch, computed for every thread of one block in several environments.
+//!
+//! An environment draws a number for each parameter and the like, and stands at an iteration of every loop. In mode
+//! [`Mode::Index`] data are one number for the block, so that lanes differ because of their index alone; in
+//! [`Mode::Data`] each lane draws its own.
+
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+
+use super::Shape;
+use super::cfg::Block;
+use super::graph::{Graph, Node, Source};
+use super::lattice::{Decision, Known};
+use super::op;
+use super::region::Regions;
+use super::sample::{Flavour, draw, mix};
+use super::value::{ENVIRONMENTS, Extent, LANES, Span, Value};
+use crate::parse::ptx::{Instruction, Op, Operand, Reg, Space, Special, Type};
+
+/// What data stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// One number for the block: what then differs, differs because of the index.
+    Index,
+    /// A number for each lane.
+    Data,
+}
+
+/// Why there is no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// It would take too long, or the control flow is too tangled.
+    OverBudget,
+    /// A value of the header of a loop that is being stepped is asked for, and it is not stepped along.
+    Missing(Node),
+}
+
+/// What an evaluation gives.
+pub type Found<T> = Result<T, Stop>;
+
+/// What is known of a function before its values are computed.
+#[derive(Clone, Copy)]
+pub struct Given<'e, 'c, 't> {
+    /// Where values come from.
+    pub graph: &'e Graph<'c, 't>,
+    /// What decides the branch of each block.
+    pub decisions: &'e [Option<Decision>],
+    /// What level 1 found out about each value.
+    pub known: &'e [Known],
+    /// Registers that hold addresses.
+    pub pointers: &'e [bool],
+    /// What the callers pass, where they are known.
+    pub arguments: &'e Arguments,
+    /// The block.
+    pub shape: Shape,
+}
+
+/// The values of one function in one mode, as far as they were asked for.
+pub struct Evaluator<'e, 'c, 't> {
+    pub(super) graph: &'e Graph<'c, 't>,
+    pub(super) decisions: &'e [Option<Decision>],
+    pub(super) known: &'e [Known],
+    pub(super) regions: &'e mut Regions,
+    pub(super) extent: Extent,
+    pub(super) frames: Vec<Frame>,
+    shape: Shape,
+    mode: Mode,
+    /// Registers that hold addresses.
+    pointers: &'e [bool],
+    /// What the callers pass, where they are known: for each parameter, and for each mode.
+    arguments: &'e Arguments,
+    base: Memo,
+    varying: HashMap<(Node, u32), bool>,
+    pub(super) depth: usize,
+    work: u64,
+}
+
+/// The values of a device function's parameters at one of its calls, by position, and the lanes that call it.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments {
+    /// In mode [`Mode::Index`].
+    pub by_index: HashMap<u32, Value>,
+    /// In mode [`Mode::Data`].
+    pub by_data: HashMap<u32, Value>,
+}
+
+/// What was computed, as long as it holds.
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    values: HashMap<Node, Value>,
+    exits: HashMap<(Node, u32), Value>,
+    reaches: HashMap<Block, Rc<[Value]>>,
+    active: HashMap<Block, Value>,
+    samples: HashMap<u32, Rc<Sample>>,
+    size: usize,
+}
+
+/// A loop that is being stepped.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) one: u32,
+    /// The values at the header.
+    pub(super) header: HashMap<Node, Value>,
+    memo: Memo,
+}
+
+/// Where the environments stand in a loop.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) header: HashMap<Node, Value>,
+    /// The lanes that are still in it.
+    pub(super) alive: Value,
+}
+
+/// Why an environment is looked at although few blocks are like that: so that the edge of a problem is always met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Edge {
+    /// The first block of the grid.
+    First,
+    /// Sizes end within the block in x.
+    AlongX,
+    /// Some of them do.
+    Some,
+    /// Sizes end within the block in y.
+    AlongY,
+    /// The whole problem is smaller than a block.
+    Small,
+}
+
+/// What is special about an environment.
+pub(super) fn edge(environment: usize) -> Option<Edge> {
+    match environment {
+        0 | 12 => Some(Edge::First),
+        7 => Some(Edge::AlongX),
+        15 => Some(Edge::Some),
+        3 => Some(Edge::AlongY),
+        19 => Some(Edge::Small),
+        _ => None,
+    }
+}
+
+/// How much an environment counts in a mean.
+pub(super) fn share(environment: usize) -> f64 {
+    if edge(environment).is_some() { 0.15 } else { 1.0 }
+}
+
+/// Values that may depend on each other in a row.
+const DEPTH: usize = 1200;
+
+/// Numbers that are kept between branches.
+const KEPT: usize = 1 << 20;
+
+/// Steps that an environment is let into a loop, at most.
+const STEPS: usize = 8;
+
+impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
+    /// An evaluator that knows nothing yet.
+    #[must_use]
+    pub fn new(given: &Given<'e, 'c, 't>, regions: &'e mut Regions, mode: Mode) -> Evaluator<'e, 'c, 't> {
+        let shape = given.shape;
+        let threads = (shape.x * shape.y * shape.z) as usize;
+        Evaluator {
+            graph: given.graph,
+            decisions: given.decisions,
+            known: given.known,
+            regions,
+            extent: Extent { threads },
+            frames: Vec::new(),
+            shape,
+            mode,
+            pointers: given.pointers,
+            arguments: given.arguments,
+            base: Memo::default(),
+            varying: HashMap::new(),
+            depth: 0,
+            work: 0,
+        }
+    }
+
+    /// Allows `work` numbers to be computed from now on, and forgets what takes too much room.
+    pub fn allow(&mut self, work: u64) {
+        self.work = work;
+        self.frames.clear();
+        self.depth = 0;
+        if self.base.size > KEPT {
+            self.base = Memo::default();
+        }
+    }
+
+    /// What is left of that.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.work
+    }
+
+    pub(super) fn spend(&mut self, numbers: usize) -> Found<()> {
+        self.work = self.work.checked_sub(numbers as u64 + 16).ok_or(Stop::OverBudget)?;
+        Ok(())
+    }
+
+    /// The memo in which what varies with the frame at `level` is kept; 0 is what varies with none.
+    fn memo(&mut self, level: usize) -> &mut Memo {
+        match level.checked_sub(1) {
+            Some(at) => &mut self.frames[at].memo,
+            None => &mut self.base,
+        }
+    }
+
+    /// The frame, counted from 1, with which a value varies; 0 for none.
+    fn level(&mut self, node: Node) -> usize {
+        for at in (0..self.frames.len()).rev() {
+            let one = self.frames[at].one;
+            if self.varies(node, one) {
+                return at + 1;
+            }
+        }
+        0
+    }
+
+    /// Likewise for what happens in a block.
+    fn level_of_block(&self, block: Block) -> usize {
+        let cfg = self.graph.cfg();
+        let within = |frame: &Frame| cfg.is_in_loop(block, frame.one);
+        self.frames.iter().rposition(within).map_or(0, |at| at + 1)
+    }
+
+    /// Whether a value may change from one iteration of a loop to the next.
+    pub(super) fn varies(&mut self, node: Node, one: u32) -> bool {
+        if let Some(known) = self.varying.get(&(node, one)) {
+            return *known;
+        }
+        let graph = self.graph;
+        if !graph.cfg().is_in_loop(graph.block(node), one) {
+            return false;
+        }
+        let varies = match graph.source(node) {
+            Source::Join(_) => true,
+            Source::Result { .. } | Source::Guarded { .. } => {
+                // What depends on itself does so through a join.
+                self.varying.insert((node, one), true);
+                self.depth += 1;
+                let deep = self.depth > DEPTH;
+                let varies = deep || graph.inputs(node).iter().any(|input| self.varies(*input, one));
+                self.depth -= 1;
+                varies
+            }
+            _ => false,
+        };
+        self.varying.insert((node, one), varies);
+        varies
+    }
+
+    /// A value as `user` sees it: one that is made in a loop which does not hold `user` is that of the lanes' leaving.
+    pub(super) fn value(&mut self, node: Node, user: Block) -> Found<Value> {
+        let graph = self.graph;
+        match graph.cfg().left_between(graph.block(node), user) {
+            Some(one) if self.varies(node, one) => self.at_exit(node, one),
+            _ => self.evaluate(node),
+        }
+    }
+
+    fn at_exit(&mut self, node: Node, one: u32) -> Found<Value> {
+        let header = self.graph.cfg().loops[one as usize].header;
+        let outside = self.graph.cfg().loops[one as usize].parent.is_some();
+        let level = if outside { self.level_of_block(header) } else { 0 };
+        if let Some(known) = self.memo(level).exits.get(&(node, one)) {
+            return Ok(known.clone());
+        }
+        self.deepen()?;
+        let value = self.left_with(node, one)?;
+        self.depth -= 1;
+        let memo = self.memo(level);
+        memo.size += value.size();
+        memo.exits.insert((node, one), value.clone());
+        Ok(value)
+    }
+
+    fn deepen(&mut self) -> Found<()> {
+        self.depth += 1;
+        if self.depth > DEPTH { Err(Stop::OverBudget) } else { Ok(()) }
+    }
+
+    pub(super) fn evaluate(&mut self, node: Node) -> Found<Value> {
+        let level = self.level(node);
+        if let Some(known) = self.memo(level).values.get(&node) {
+            return Ok(known.clone());
+        }
+        self.deepen()?;
+        let value = self.compute(node)?;
+        self.depth -= 1;
+        self.spend(value.size())?;
+        let memo = self.memo(level);
+        memo.size += value.size();
+        memo.values.insert(node, value.clone());
+        Ok(value)
+    }
+
+    fn compute(&mut self, node: Node) -> Found<Value> {
+        let graph = self.graph;
+        match graph.source(node) {
+            Source::Constant(value) => Ok(Value::constant(value)),
+            Source::Special(special) => Ok(self.special(special)),
+            // Its type is that of the load; this is the address of it.
+            Source::Parameter(position, _) => Ok(Value::constant(mix(u64::from(position), 11) & 0xffff)),
+            Source::Address(name, distance) => {
+                let base = draw(Flavour::Pointer, mix(u64::from(name), 12)) & 0xffff_ff00;
+                Ok(Value::constant(base.wrapping_add_signed(distance)))
+            }
+            Source::Undefined(register) => Ok(self.symbol(Span::Block, Flavour::Integer, u64::from(register.0), 13)),
+            Source::Guarded { .. } => {
+                let block = graph.block(node);
+                let [predicate, written, before] = *graph.inputs(node) else { return Err(Stop::OverBudget) };
+                let Source::Guarded { instruction } = graph.source(node) else { return Err(Stop::OverBudget) };
+                let negated = graph.code().instructions[instruction as usize].guard.is_some_and(|guard| guard.negated);
+                let predicate = truth(&self.value(predicate, block)?, negated);
+                let (written, before) = (self.value(written, block)?, self.value(before, block)?);
+                Ok(predicate.choose(&written, &before, self.extent))
+            }
+            Source::Join(_) => self.joined(node),
+            Source::Result { instruction, place } => self.result(node, instruction, place),
+        }
+    }
+
+    /// A number that nobody knows before the kernel runs.
+    fn symbol(&self, span: Span, flavour: Flavour, key: u64, kind: u64) -> Value {
+        let seed = mix(key, kind);
+        Value::sampled(self.extent, span, |environment, place| {
+            draw(flavour, mix(mix(seed, environment as u64), place as u64))
+        })
+    }
+
+    /// Data: one number for the block, or one for each lane.
+    fn data(&self, flavour: Flavour, key: u64, kind: u64) -> Value {
+        match self.mode {
+            Mode::Index => self.symbol(Span::Block, flavour, key, kind),
+            Mode::Data => self.symbol(Span::Thread, flavour, key, kind).as_data(),
+        }
+    }
+
+    fn special(&self, special: Special) -> Value {
+        let Shape { x, y, z, .. } = self.shape;
+        let (x, y) = (x as usize, y as usize);
+        let lanes = |f: fn(u32) -> u32| {
+            let lane = |thread: usize| u32::try_from(thread % LANES).unwrap_or(0);
+            Value::of_threads(self.extent, move |thread| u64::from(f(lane(thread))))
+        };
+        let size = [self.shape.x, self.shape.y, z];
+        match special {
+            Special::Tid(axis) if size[usize::from(axis.min(2))] == 1 => Value::constant(0),
+            Special::Tid(0) => Value::of_threads(self.extent, |thread| (thread % x) as u64),
+            Special::Tid(1) => Value::of_threads(self.extent, |thread| (thread / x % y) as u64).condensed(self.extent),
+            Special::Tid(_) => {
+                Value::of_threads(self.extent, |thread| (thread / (x * y)) as u64).condensed(self.extent)
+            }
+            Special::Ntid(axis) => Value::constant(u64::from(size[usize::from(axis.min(2))])),
+            Special::WarpSize => Value::constant(32),
+            Special::Laneid => lanes(|lane| lane),
+            Special::LanemaskEq => lanes(|lane| 1 << lane),
+            Special::LanemaskLt => lanes(|lane| (1 << lane) - 1),
+            Special::LanemaskLe => lanes(|lane| u32::MAX >> (31 - lane)),
+            Special::LanemaskGe => lanes(|lane| u32::MAX << lane),
+            Special::LanemaskGt => lanes(|lane| (u32::MAX << lane) ^ (1 << lane)),
+            Special::Warpid => Value::of_warps(self.extent, |warp| warp as u64),
+            Special::Nwarpid => Value::constant(self.extent.warps() as u64),
+            Special::Nctaid(axis) => {
+                self.symbol(Span::Block, Flavour::Integer, u64::from(axis), 14).map(|number| number % 64 + 16)
+            }
+            Special::Ctaid(axis) => {
+                let count = self.special(Special::Nctaid(axis));
+                let number = Value::sampled(self.extent, Span::Block, |environment, _| {
+                    mix(mix(u64::from(axis), 15), environment as u64)
+                });
+                let inner = number.zip(&count, |number, count| number % count);
+                let is_first = |environment| match edge(environment) {
+                    Some(Edge::First | Edge::Small) => 1,
+                    Some(Edge::AlongX | Edge::Some) => u64::from(axis != 0),
+                    Some(Edge::AlongY) => u64::from(axis != 1),
+                    None => 0,
+                };
+                let first = Value::sampled(self.extent, Span::Block, |environment, _| is_first(environment));
+                first.zip(&inner, |first, inner| if first == 0 { inner } else { 0 })
+            }
+            Special::Clock => self.data(Flavour::Bits64, 0, 16),
+            Special::Other(name) => self.symbol(Span::Block, Flavour::Integer, u64::from(name), 17),
+        }
+    }
+
+    fn joined(&mut self, node: Node) -> Found<Value> {
+        let cfg = self.graph.cfg();
+        let block = self.graph.block(node);
+        if let Some(one) = cfg.loop_headed_by(block) {
+            if let Some(frame) = self.frames.iter().rev().find(|frame| frame.one == one) {
+                return frame.header.get(&node).cloned().ok_or(Stop::Missing(node));
+            }
+            return self.sampled(one, Some(node))?.header.get(&node).cloned().ok_or(Stop::OverBudget);
+        }
+        if cfg.is_tangled(block) {
+            return Err(Stop::OverBudget);
+        }
+        let before = cfg.predecessors(block);
+        let inputs = self.graph.inputs(node);
+        let all: Vec<(Block, Node)> = before.iter().copied().zip(inputs.iter().copied()).collect();
+        self.merged(&all, block, |this| this.reach(block))
+    }
+
+    /// The one of several values that comes along each lane's way.
+    fn merged(
+        &mut self,
+        ways: &[(Block, Node)],
+        block: Block,
+        reach: impl FnOnce(&mut Self) -> Found<Rc<[Value]>>,
+    ) -> Found<Value> {
+        let cfg = self.graph.cfg();
+        let mut values = Vec::with_capacity(ways.len());
+        for (from, input) in ways {
+            let value = if cfg.is_reached(*from) { Some(self.value(*input, block)?) } else { None };
+            values.push(value);
+        }
+        let mut known = values.iter().flatten();
+        let Some(first) = known.next() else { return Err(Stop::OverBudget) };
+        if known.all(|value| value == first) {
+            return Ok(first.clone());
+        }
+        let masks = reach(self)?;
+        let mut merged: Option<Value> = None;
+        for (value, mask) in values.iter().zip(masks.iter()) {
+            let Some(value) = value else { continue };
+            merged = Some(match merged {
+                None => value.clone(),
+                Some(before) => mask.choose(value, &before, self.extent),
+            });
+        }
+        merged.ok_or(Stop::OverBudget)
+    }
+
+    /// For each way into a block the lanes that come along it, of those that come to where the ways part.
+    fn reach(&mut self, block: Block) -> Found<Rc<[Value]>> {
+        let level = self.level_of_block(block);
+        if let Some(known) = self.memo(level).reaches.get(&block) {
+            return Ok(known.clone());
+        }
+        let cfg = self.graph.cfg();
+        let region = self.regions.before(cfg, block).ok_or(Stop::OverBudget)?;
+        let mut masks = HashMap::from([(region.root, Value::constant(1))]);
+        for one in &region.blocks {
+            masks.insert(*one, Value::constant(0));
+        }
+        let found = self.ways_into(block, &region.blocks, region.root, masks)?;
+        let size: usize = found.iter().map(Value::size).sum();
+        let memo = self.memo(level);
+        memo.size += size;
+        memo.reaches.insert(block, found.clone());
+        Ok(found)
+    }
+
+    /// Follows the lanes through `blocks`, which are in order, to `block`.
+    pub(super) fn ways_into(
+        &mut self,
+        block: Block,
+        blocks: &[Block],
+        root: Block,
+        mut masks: HashMap<Block, Value>,
+    ) -> Found<Rc<[Value]>> {
+        let cfg = self.graph.cfg();
+        for one in blocks {
+            let mut mask = Value::constant(0);
+            for from in cfg.predecessors(*one) {
+                if !masks.contains_key(from) || cfg.is_back_edge(*from, *one) {
+                    continue;
+                }
+                let edge = self.edge(*from, *one, block, &masks)?;
+                mask = mask.zip(&edge, |a, b| a | b);
+            }
+            self.spend(mask.size())?;
+            masks.insert(*one, mask);
+        }
+        let mut ways = Vec::new();
+        for from in cfg.predecessors(block) {
+            let mask =
+                if masks.contains_key(from) && (*from == root || !cfg.is_back_edge(*from, block) || block == root) {
+                    self.edge(*from, block, block, &masks)?
+                } else {
+                    Value::constant(0)
+                };
+            ways.push(mask);
+        }
+        Ok(ways.into())
+    }
+
+    /// The lanes that go along an edge of the way to `target`.
+    fn edge(&mut self, from: Block, to: Block, target: Block, masks: &HashMap<Block, Value>) -> Found<Value> {
+        let cfg = self.graph.cfg();
+        // A loop on the way is left by all that come into it, at one iteration or another.
+        let passed =
+            cfg.loops_of(from).take_while(|one| !cfg.is_in_loop(target, *one) && !cfg.is_in_loop(to, *one)).last();
+        if let Some(one) = passed {
+            let whole = &cfg.loops[one as usize];
+            if let Some(mask) = masks.get(&whole.header) {
+                if whole.exits.iter().all(|exit| *exit == (from, to)) {
+                    return Ok(mask.clone());
+                }
+                let mask = mask.clone();
+                return self.one_exit_of_several(one, (from, to), &mask);
+            }
+        }
+        let mask = masks.get(&from).cloned().unwrap_or_else(|| Value::constant(0));
+        if mask.as_constant() == Some(0) {
+            return Ok(mask);
+        }
+        match self.along(from, to)? {
+            Some(condition) => Ok(mask.zip(&condition, |a, b| a & b)),
+            None => Ok(mask),
+        }
+    }
+
+    /// Of several exits of a loop, lanes take the one whose condition holds at the iteration that is looked at, and else
+    /// the last.
+    fn one_exit_of_several(&mut self, one: u32, exit: (Block, Block), mask: &Value) -> Found<Value> {
+        let cfg = self.graph.cfg();
+        let mut exits = cfg.loops[one as usize].exits.clone();
+        exits.sort_by_key(|(from, _)| cfg.order(*from));
+        exits.dedup();
+        let mut left = mask.clone();
+        for (at, other) in exits.iter().enumerate() {
+            if at + 1 == exits.len() {
+                break;
+            }
+            let taken = match self.along(other.0, other.1)? {
+                Some(condition) => left.zip(&condition, |a, b| a & b),
+                None => left.clone(),
+            };
+            if *other == exit {
+                return Ok(taken);
+            }
+            left = left.zip(&taken, |left, taken| left & !taken & 1);
+        }
+        Ok(left)
+    }
+
+    /// The lanes for which control goes from a block to one of its successors; `None` for all.
+    pub(super) fn along(&mut self, from: Block, to: Block) -> Found<Option<Value>> {
+        let cfg = self.graph.cfg();
+        let successors = cfg.successors(from);
+        if successors.len() < 2 || successors.iter().all(|one| *one == to) {
+            return Ok(None);
+        }
+        let decision = self.decisions[from as usize].ok_or(Stop::OverBudget)?;
+        if decision.is_index {
+            let code = self.graph.code();
+            let last = &code.instructions[cfg.last(from) as usize];
+            let table: Vec<Block> = code
+                .table(code.sources(last).get(1))
+                .map(|target| cfg.block_of.get(target as usize).copied().unwrap_or(cfg.end()))
+                .collect();
+            let index = self.value(decision.node, from)?;
+            let hits = index.map(|index| u64::from(usize::try_from(index).is_ok_and(|at| table.get(at) == Some(&to))));
+            return Ok(Some(hits));
+        }
+        let taken = self.condition(from)?;
+        Ok(Some(if successors[0] == to { taken } else { taken.map(|taken| 1 - taken) }))
+    }
+
+    /// For the branch of a block, the lanes that take it.
+    pub fn condition(&mut self, block: Block) -> Found<Value> {
+        let decision = self.decisions[block as usize].ok_or(Stop::OverBudget)?;
+        let value = self.value(decision.node, block)?;
+        if decision.is_index {
+            return Ok(value);
+        }
+        Ok(truth(&value, decision.negated))
+    }
+
+    /// A value as an instruction of `block` sees it.
+    ///
+    /// # Errors
+    /// When it cannot be followed.
+    pub fn value_at(&mut self, node: Node, block: Block) -> Found<Value> {
+        self.value(node, block)
+    }
+
+    /// The lanes that come to a block, in the iterations that are looked at.
+    pub fn active(&mut self, block: Block) -> Found<Value> {
+        let level = self.level_of_block(block);
+        if let Some(known) = self.memo(level).active.get(&block) {
+            return Ok(known.clone());
+        }
+        let cfg = self.graph.cfg();
+        // Found from the top of the dominator tree down, so that any depth of nesting takes no stack.
+        let mut chain = vec![block];
+        let mut active = Value::constant(1);
+        let mut at = block;
+        while let Some(above) = cfg.idom(at) {
+            let level = self.level_of_block(above);
+            if let Some(known) = self.memo(level).active.get(&above) {
+                active = known.clone();
+                break;
+            }
+            chain.push(above);
+            at = above;
+        }
+        for here in chain.into_iter().rev() {
+            if let Some(above) = cfg.idom(here) {
+                let is_side = cfg.predecessors(here) == [above] && cfg.left_between(above, block).is_none();
+                if is_side && let Some(condition) = self.along(above, here)? {
+                    active = active.zip(&condition, |a, b| a & b);
+                }
+            }
+            let entered = cfg.loop_headed_by(here).filter(|one| cfg.is_in_loop(block, *one));
+            if let Some(one) = entered.filter(|one| !self.frames.iter().any(|frame| frame.one == *one)) {
+                let alive = self.sampled(one, None)?.alive.clone();
+                active = active.zip(&alive, |a, b| a & b);
+            }
+            self.spend(active.size())?;
+            // What is active in a loop is not so after it: only what lies on the way to `block` itself is kept.
+            if here == block {
+                let memo = self.memo(level);
+                memo.size += active.size();
+                memo.active.insert(here, active.clone());
+            }
+        }
+        Ok(active)
+    }
+
+    fn result(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {
+        let graph = self.graph;
+        let code = graph.code();
+        let one = &code.instructions[instruction as usize];
+        let operands = code.sources(one);
+        let block = graph.block(node);
+        if one.op == Op::Ld || one.op == Op::Fetch || one.op == Op::Atom {
+            return self.loaded(node, instruction, place);
+        }
+        let key = u64::from(instruction - graph.cfg().starts[0]) << 16 | u64::from(place);
+        match one.op {
+            Op::Tensor => return Ok(self.data(flavour(one), key, 21)),
+            Op::Bar => return Ok(self.symbol(Span::Block, Flavour::Integer, key, 22).map(|bits| bits & 1)),
+            Op::Match if !one.mods.is_all() => {}
+            Op::Match | Op::Redux => {
+                let uniform = self.known[node.0 as usize];
+                let span = if uniform.grain > super::lattice::WARP { Span::Block } else { Span::Warp };
+                return Ok(self.symbol(span, Flavour::Integer, key, 23));
+            }
+            _ => {}
+        }
+        let mut args = Vec::with_capacity(operands.len());
+        for (operand, input) in operands.iter().zip(graph.inputs(node)) {
+            let value = self.value(*input, block)?;
+            args.push(match operand {
+                Operand::Not(_) => value.map(|bits| u64::from(bits == 0)),
+                Operand::Minus(_) => value.map(u64::wrapping_neg),
+                Operand::Memory(_, distance) => value.map(|bits| bits.wrapping_add_signed(*distance)),
+                _ => value,
+            });
+        }
+        let destinations = code.destinations(one).len();
+        let value = op::compute(one, place, destinations, &args, self.extent);
+        // What lanes share again, or no longer depends on the environment, is kept once: the next steps are faster.
+        let value = if narrows(one.op) { value.condensed(self.extent) } else { value };
+        Ok(if self.is_edge(one, &args) { value.as_edge() } else { value })
+    }
+
+    /// Whether lanes compare different numbers, of which some are not known before the kernel runs: then it depends on those
+    /// whether lanes come to different answers.
+    fn is_edge(&self, one: &Instruction, args: &[Value]) -> bool {
+        let [a, b, ..] = args else { return false };
+        let differs =
+            |arg: &Value| arg.span() == Span::Thread && arg.clone().condensed(self.extent).span() == Span::Thread;
+        matches!(one.op, Op::Setp | Op::Set) && (a.varies() || b.varies()) && (differs(a) || differs(b))
+    }
+
+    fn loaded(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {
+        let bits = self.graph.code().instructions[instruction as usize].kind.width();
+        let value = self.read_from_memory(node, instruction, place)?;
+        Ok(if bits >= 64 { value } else { value.map(|value| value & ((1 << bits) - 1)) })
+    }
+
+    fn read_from_memory(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {
+        let graph = self.graph;
+        let code = graph.code();
+        let one = &code.instructions[instruction as usize];
+        let key = u64::from(instruction) << 16 | u64::from(place);
+        if one.op == Op::Ld && one.space == Space::Param {
+            return Ok(match code.sources(one).first() {
+                Some(Operand::Parameter(position, distance)) => self.parameter(one, place, *position, *distance),
+                // What a call left.
+                _ => self.data(flavour(one), key, 24),
+            });
+        }
+        if one.op == Op::Atom || one.space == Space::Local {
+            return Ok(self.data(flavour(one), key, 25));
+        }
+        let known = self.known[node.0 as usize];
+        if known.grain > super::lattice::WARP {
+            return Ok(self.symbol(Span::Block, flavour(one), key, 26));
+        }
+        if known.is_warp_uniform() {
+            return Ok(self.symbol(Span::Warp, flavour(one), key, 26));
+        }
+        let block = graph.block(node);
+        let mut span = Span::Block;
+        for input in graph.inputs(node) {
+            span = span.max(self.value(*input, block)?.condensed(self.extent).span());
+        }
+        Ok(match span {
+            Span::Thread => self.data(flavour(one), key, 26),
+            span => self.symbol(span, flavour(one), key, 26),
+        })
+    }
+
+    fn parameter(&self, one: &Instruction, place: u16, position: u32, distance: i64) -> Value {
+        let arguments = if self.mode == Mode::Index { &self.arguments.by_index } else { &self.arguments.by_data };
+        if distance == 0
+            && place == 0
+            && let Some(value) = arguments.get(&position)
+        {
+            return value.clone();
+        }
+        let destination = self.graph.code().destinations(one).get(usize::from(place));
+        let is_pointer = match destination {
+            Some(Operand::Register(Reg(number))) => one.kind.width() == 64 && self.pointers[*number as usize],
+            _ => false,
+        };
+        let flavour = if is_pointer { Flavour::Pointer } else { flavour(one) };
+        let key = mix(u64::from(position), distance.cast_unsigned().wrapping_add(u64::from(place)));
+        if !self.shape.is_entry {
+            return self.data(flavour, key, 27);
+        }
+        let value = self.symbol(Span::Block, flavour, key, 27);
+        if flavour != Flavour::Integer { value } else { self.ending_here(&value, key, one.kind.width()) }
+    }
+
+    /// A size that in some environments ends within the block: so that the edge of a problem is always met, and seldom.
+    fn ending_here(&self, value: &Value, key: u64, bits: u32) -> Value {
+        let Shape { x, y, .. } = self.shape;
+        let blocks = [0, 1].map(|axis| self.special(Special::Ctaid(axis)));
+        let low = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        Value::sampled(self.extent, Span::Block, |environment, _| {
+            let draw = mix(mix(key, 29), environment as u64);
+            let within = |threads: u32| 1 + draw % u64::from(threads.max(2) - 1);
+            let block = |axis: usize| blocks[axis].at(environment, 0);
+            let end = match edge(environment) {
+                Some(Edge::AlongX) => block(0) * u64::from(x) + within(x),
+                Some(Edge::Some) if draw >> 40 & 1 == 0 => block(0) * u64::from(x) + within(x),
+                Some(Edge::AlongY) => block(1) * u64::from(y) + within(y),
+                Some(Edge::Small) => within(x.max(y)),
+                _ => return value.at(environment, 0),
+            };
+            end & low
+        })
+    }
+
+    /// Pushes a frame, runs `f` in it, and takes it off again.
+    pub(super) fn within<T>(
+        &mut self,
+        one: u32,
+        header: HashMap<Node, Value>,
+        f: impl FnOnce(&mut Self) -> Found<T>,
+    ) -> Found<T> {
+        self.frames.push(Frame { one, header, memo: Memo::default() });
+        let depth = self.depth;
+        let height = self.frames.len();
+        let result = f(self);
+        self.frames.truncate(height - 1);
+        self.depth = depth;
+        result
+    }
+
+    pub(super) fn known_sample(&mut self, one: u32) -> Option<Rc<Sample>> {
+        let level = self.level_around(one);
+        self.memo(level).samples.get(&one).cloned()
+    }
+
+    pub(super) fn keep_sample(&mut self, one: u32, sample: Rc<Sample>) {
+        let level = self.level_around(one);
+        let size: usize = sample.header.values().map(Value::size).sum();
+        let memo = self.memo(level);
+        memo.size += size + sample.alive.size();
+        memo.samples.insert(one, sample);
+    }
+
+    /// The frame that the whole of a loop varies with.
+    fn level_around(&self, one: u32) -> usize {
+        let header = self.graph.cfg().loops[one as usize].header;
+        self.level_of_block(header)
+    }
+
+    /// For each environment the iteration of a loop that it stands at. Nested loops do not go in step.
+    pub(super) fn iteration(&self, one: u32, environment: usize) -> usize {
+        let depth = self.graph.cfg().loops[one as usize].depth;
+        match depth {
+            1 => environment % (STEPS + 1),
+            2 => (environment / 3 + environment) % (STEPS + 1),
+            _ => (environment * 5 + 2) % (STEPS + 1),
+        }
+    }
+
+    pub(super) fn steps() -> usize {
+        STEPS
+    }
+
+    pub(super) fn noise(&self, node: Node, one: u32) -> Value {
+        self.symbol(Span::Thread, Flavour::Integer, u64::from(node.0) << 20 | u64::from(one), 28)
+    }
+
+    pub(super) fn environments() -> usize {
+        ENVIRONMENTS
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+}
+
+/// Whether the operation may make lanes equal that were not.
+fn narrows(op: Op) -> bool {
+    matches!(op, Op::Setp | Op::Shr | Op::And | Op::Div | Op::Rem | Op::Shfl | Op::Bfe | Op::Min | Op::Max | Op::Selp)
+}
+
+/// 1 where a predicate, which may be negated, holds.
+pub(super) fn truth(value: &Value, negated: bool) -> Value {
+    value.map(|bits| u64::from((bits != 0) != negated))
+}
+
+/// What kind of numbers an instruction reads from memory.
+fn flavour(one: &Instruction) -> Flavour {
+    match one.kind {
+        Type::F32 => Flavour::F32,
+        Type::F64 => Flavour::F64,
+        Type::Bits(64) => Flavour::Bits64,
+        Type::Bits(32) => Flavour::Bits32,
+        _ if one.space == Space::Param => Flavour::Integer,
+        _ => Flavour::Datum,
+    }
+}

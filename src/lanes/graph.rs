@@ -1,0 +1,443 @@
+//! Where values come from: the definitions that reach an operand, with a choice between them where ways meet. Made for what
+//! is asked for alone, so that the code that decides no branch costs nothing.
+
+use hashbrown::HashMap;
+
+use super::cfg::{Block, Cfg};
+use crate::parse::ptx::{Code, Operand, Reg, Special};
+
+/// A value of one function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(pub u32);
+
+/// Where a value comes from. What it is made of is [`Graph::inputs`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Source {
+    /// A constant.
+    Constant(u64),
+    /// A special register.
+    Special(Special),
+    /// A parameter's memory, by position and distance.
+    Parameter(u32, i64),
+    /// The address of a variable, by its name and a distance.
+    Address(u32, i64),
+    /// Nothing wrote the register.
+    Undefined(Reg),
+    /// An instruction, and which of its destinations. The inputs are its sources, in order.
+    Result {
+        /// The instruction.
+        instruction: u32,
+        /// Its destination.
+        place: u16,
+    },
+    /// What a guarded instruction leaves: the inputs are its predicate, what it writes, and what was there before.
+    Guarded {
+        /// The instruction.
+        instruction: u32,
+    },
+    /// Ways meet: the inputs are the values that come from the predecessors, in their order.
+    Join(Reg),
+}
+
+/// Values and what they are made of.
+#[derive(Debug)]
+pub struct Graph<'c, 't> {
+    code: &'c Code<'t>,
+    cfg: &'c Cfg,
+    sources: Vec<Source>,
+    /// Where each value is made.
+    blocks: Vec<Block>,
+    inputs: Vec<(u32, u32)>,
+    lists: Vec<Node>,
+    known: HashMap<Key, Node>,
+    definitions: Definitions,
+    /// Blocks where several definitions of a register meet.
+    meetings: HashMap<Reg, Vec<Block>>,
+    frontiers: Option<Vec<Vec<Block>>>,
+    /// Steps that may still be taken.
+    budget: u64,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Constant(u64),
+    Special(Special),
+    Parameter(u32, i64),
+    Address(u32, i64),
+    Undefined(Reg),
+    Result(u32, u16),
+    Guarded(u32, u16),
+    Join(Reg, Block),
+}
+
+/// The instructions that write each register.
+#[derive(Debug)]
+struct Definitions {
+    starts: Vec<u32>,
+    /// Instruction and destination, in order.
+    all: Vec<(u32, u16)>,
+}
+
+impl Definitions {
+    fn new(code: &Code<'_>) -> Definitions {
+        let written = || {
+            (0_u32..).zip(&code.instructions).flat_map(|(at, one)| {
+                let destinations = (0_u16..).zip(code.destinations(one));
+                destinations.filter_map(move |(place, operand)| match operand {
+                    Operand::Register(register) => Some((register.0, (at, place))),
+                    _ => None,
+                })
+            })
+        };
+        let mut starts = vec![0_u32; code.registers as usize + 1];
+        written().for_each(|(register, _)| starts[register as usize + 1] += 1);
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut next = starts.clone();
+        let mut all = vec![(0, 0); starts.last().copied().unwrap_or(0) as usize];
+        for (register, definition) in written() {
+            let slot = &mut next[register as usize];
+            all[*slot as usize] = definition;
+            *slot += 1;
+        }
+        Definitions { starts, all }
+    }
+
+    fn of(&self, register: Reg) -> &[(u32, u16)] {
+        let at = register.0 as usize;
+        &self.all[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+}
+
+/// Steps through definitions and blocks that one function may take, beside what its size allows.
+const BUDGET: u64 = 1 << 20;
+
+/// What reaches a block.
+enum Before {
+    /// A definition in a block above.
+    Definition((u32, u16)),
+    /// A value.
+    Value(Node),
+}
+
+/// The function is too tangled to be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverBudget;
+
+impl<'c, 't> Graph<'c, 't> {
+    /// An empty graph over `code`.
+    #[must_use]
+    pub fn new(code: &'c Code<'t>, cfg: &'c Cfg) -> Graph<'c, 't> {
+        Graph {
+            code,
+            cfg,
+            sources: Vec::new(),
+            blocks: Vec::new(),
+            inputs: Vec::new(),
+            lists: Vec::new(),
+            known: HashMap::new(),
+            definitions: Definitions::new(code),
+            meetings: HashMap::new(),
+            frontiers: None,
+            budget: BUDGET + 64 * code.instructions.len() as u64,
+        }
+    }
+
+    /// The code that values are of.
+    #[must_use]
+    pub fn code(&self) -> &'c Code<'t> {
+        self.code
+    }
+
+    /// Its control flow.
+    #[must_use]
+    pub fn cfg(&self) -> &'c Cfg {
+        self.cfg
+    }
+
+    /// How many values there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// Where a value comes from.
+    #[must_use]
+    pub fn source(&self, node: Node) -> Source {
+        self.sources[node.0 as usize]
+    }
+
+    /// The block where it is made.
+    #[must_use]
+    pub fn block(&self, node: Node) -> Block {
+        self.blocks[node.0 as usize]
+    }
+
+    /// What it is made of.
+    #[must_use]
+    pub fn inputs(&self, node: Node) -> &[Node] {
+        let (start, end) = self.inputs[node.0 as usize];
+        &self.lists[start as usize..end as usize]
+    }
+
+    /// The value of `register` just before `instruction`, with all that it is made of.
+    ///
+    /// # Errors
+    /// When that is more than can be followed.
+    pub fn read(&mut self, register: Reg, instruction: u32) -> Result<Node, OverBudget> {
+        let first_new = self.sources.len();
+        let node = self.reaching(register, instruction)?;
+        self.complete(first_new)?;
+        Ok(node)
+    }
+
+    /// Finds the inputs of every value from `next` on, and of those that this adds.
+    fn complete(&mut self, mut next: usize) -> Result<(), OverBudget> {
+        while next < self.sources.len() {
+            let node = Node(narrow(next));
+            next += 1;
+            let mut list = Vec::new();
+            match self.sources[node.0 as usize] {
+                Source::Result { instruction, .. } => self.sources_of(instruction, &mut list)?,
+                Source::Guarded { instruction } => {
+                    // The other inputs were found when the value was made.
+                    if let Some(guard) = self.code.instructions[instruction as usize].guard {
+                        let predicate = self.reaching(guard.register, instruction)?;
+                        let (start, _) = self.inputs[node.0 as usize];
+                        self.lists[start as usize] = predicate;
+                    }
+                    continue;
+                }
+                Source::Join(register) => {
+                    let cfg = self.cfg;
+                    for before in cfg.predecessors(self.block(node)) {
+                        self.spend(1)?;
+                        let input = if cfg.is_reached(*before) {
+                            self.at_end(register, *before)?
+                        } else {
+                            self.leaf(Source::Undefined(register), Key::Undefined(register))
+                        };
+                        list.push(input);
+                    }
+                }
+                _ => continue,
+            }
+            let start = narrow(self.lists.len());
+            self.lists.extend(list);
+            self.inputs[node.0 as usize] = (start, narrow(self.lists.len()));
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, steps: u64) -> Result<(), OverBudget> {
+        self.budget = self.budget.checked_sub(steps).ok_or(OverBudget)?;
+        Ok(())
+    }
+
+    fn sources_of(&mut self, instruction: u32, list: &mut Vec<Node>) -> Result<(), OverBudget> {
+        let code = self.code;
+        for operand in code.sources(&code.instructions[instruction as usize]) {
+            self.spend(1)?;
+            list.push(match *operand {
+                Operand::Register(register)
+                | Operand::Not(register)
+                | Operand::Minus(register)
+                | Operand::Memory(register, _) => self.reaching(register, instruction)?,
+                Operand::Constant(value) | Operand::Fixed(value) => self.constant(value),
+                Operand::Special(special) => self.leaf(Source::Special(special), Key::Special(special)),
+                Operand::Symbol(name, distance) => {
+                    self.leaf(Source::Address(name, distance), Key::Address(name, distance))
+                }
+                Operand::Parameter(position, distance) => {
+                    self.leaf(Source::Parameter(position, distance), Key::Parameter(position, distance))
+                }
+                Operand::Sink => self.constant(0),
+            });
+        }
+        Ok(())
+    }
+
+    fn constant(&mut self, value: u64) -> Node {
+        self.leaf(Source::Constant(value), Key::Constant(value))
+    }
+
+    fn leaf(&mut self, source: Source, key: Key) -> Node {
+        self.node(source, 0, key)
+    }
+
+    fn node(&mut self, source: Source, block: Block, key: Key) -> Node {
+        let (sources, blocks, inputs) = (&mut self.sources, &mut self.blocks, &mut self.inputs);
+        *self.known.entry(key).or_insert_with(|| {
+            sources.push(source);
+            blocks.push(block);
+            inputs.push((0, 0));
+            Node(narrow(sources.len() - 1))
+        })
+    }
+
+    /// The value of a register just before an instruction; its inputs may still be missing.
+    fn reaching(&mut self, register: Reg, instruction: u32) -> Result<Node, OverBudget> {
+        let block = self.cfg.block_of[instruction as usize];
+        match self.last_in(register, self.cfg.starts[block as usize], instruction) {
+            Some(definition) => self.definition(register, definition),
+            None => self.at_start(register, block),
+        }
+    }
+
+    fn at_end(&mut self, register: Reg, block: Block) -> Result<Node, OverBudget> {
+        let instructions = self.cfg.instructions(block);
+        match self.last_in(register, instructions.start, instructions.end) {
+            Some(definition) => self.definition(register, definition),
+            None => self.at_start(register, block),
+        }
+    }
+
+    /// The last definition of a register from instruction `start` on, and before `end`.
+    fn last_in(&self, register: Reg, start: u32, end: u32) -> Option<(u32, u16)> {
+        let all = self.definitions.of(register);
+        let before = all.partition_point(|(at, _)| *at < end);
+        all[..before].last().copied().filter(|(at, _)| *at >= start)
+    }
+
+    fn at_start(&mut self, register: Reg, block: Block) -> Result<Node, OverBudget> {
+        let all = self.definitions.of(register);
+        if let [(at, place)] = *all
+            && self.code.instructions[at as usize].guard.is_none()
+        {
+            let from = self.cfg.block_of[at as usize];
+            if from != block && self.cfg.dominates(from, block) {
+                return self.definition(register, (at, place));
+            }
+        }
+        if all.is_empty() {
+            return Ok(self.leaf(Source::Undefined(register), Key::Undefined(register)));
+        }
+        match self.before(register, block)? {
+            Before::Definition(definition) => self.definition(register, definition),
+            Before::Value(value) => Ok(value),
+        }
+    }
+
+    /// The value that a definition leaves. Guarded ones build on what was there before, which is followed step by step: there
+    /// may be any number of them.
+    fn definition(&mut self, register: Reg, definition: (u32, u16)) -> Result<Node, OverBudget> {
+        let mut chain = Vec::new();
+        let mut at = definition;
+        let mut value = loop {
+            self.spend(1)?;
+            let (instruction, place) = at;
+            let block = self.cfg.block_of[instruction as usize];
+            if self.code.instructions[instruction as usize].guard.is_none() {
+                break self.node(Source::Result { instruction, place }, block, Key::Result(instruction, place));
+            }
+            if let Some(known) = self.known.get(&Key::Guarded(instruction, place)) {
+                break *known;
+            }
+            chain.push(at);
+            let before = match self.last_in(register, self.cfg.starts[block as usize], instruction) {
+                Some(before) => Before::Definition(before),
+                None => self.before(register, block)?,
+            };
+            match before {
+                Before::Definition(before) => at = before,
+                Before::Value(value) => break value,
+            }
+        };
+        for (instruction, place) in chain.into_iter().rev() {
+            value = self.guarded(instruction, place, value);
+        }
+        Ok(value)
+    }
+
+    /// What reaches the start of a block.
+    fn before(&mut self, register: Reg, mut block: Block) -> Result<Before, OverBudget> {
+        self.find_meetings(register)?;
+        loop {
+            self.spend(1)?;
+            if self.meetings[&register].binary_search(&block).is_ok() {
+                return Ok(Before::Value(self.node(Source::Join(register), block, Key::Join(register, block))));
+            }
+            let Some(above) = self.cfg.idom(block) else {
+                return Ok(Before::Value(self.leaf(Source::Undefined(register), Key::Undefined(register))));
+            };
+            let instructions = self.cfg.instructions(above);
+            if let Some(definition) = self.last_in(register, instructions.start, instructions.end) {
+                return Ok(Before::Definition(definition));
+            }
+            block = above;
+        }
+    }
+
+    /// The value that a guarded instruction leaves. Its predicate is found when the inputs of values are.
+    fn guarded(&mut self, instruction: u32, place: u16, before: Node) -> Node {
+        let block = self.cfg.block_of[instruction as usize];
+        let written = self.node(Source::Result { instruction, place }, block, Key::Result(instruction, place));
+        let node = self.node(Source::Guarded { instruction }, block, Key::Guarded(instruction, place));
+        let start = narrow(self.lists.len());
+        self.lists.extend([written, written, before]);
+        self.inputs[node.0 as usize] = (start, narrow(self.lists.len()));
+        node
+    }
+
+    /// Finds where several definitions of a register meet: the iterated dominance frontier of their blocks.
+    fn find_meetings(&mut self, register: Reg) -> Result<(), OverBudget> {
+        if self.meetings.contains_key(&register) {
+            return Ok(());
+        }
+        if self.frontiers.is_none() {
+            self.frontiers = Some(self.frontiers()?);
+        }
+        let mut work: Vec<Block> =
+            self.definitions.of(register).iter().map(|(at, _)| self.cfg.block_of[*at as usize]).collect();
+        work.dedup();
+        let mut found: Vec<Block> = Vec::new();
+        let mut seen = hashbrown::HashSet::new();
+        while let Some(block) = work.pop() {
+            let frontier = self.frontiers.as_ref().map_or(&[][..], |all| &all[block as usize]);
+            let new: Vec<Block> = frontier.iter().copied().filter(|one| seen.insert(*one)).collect();
+            let steps = frontier.len() as u64 + 1;
+            found.extend(&new);
+            work.extend(new);
+            self.spend(steps)?;
+        }
+        found.sort_unstable();
+        self.meetings.insert(register, found);
+        Ok(())
+    }
+
+    /// The dominance frontier of every block (Cooper, Harvey and Kennedy 2001).
+    fn frontiers(&mut self) -> Result<Vec<Vec<Block>>, OverBudget> {
+        let cfg = self.cfg;
+        let mut frontiers = vec![Vec::new(); cfg.end() as usize];
+        for block in (0..cfg.end()).filter(|block| cfg.is_reached(*block)) {
+            let before = cfg.predecessors(block);
+            let above = cfg.idom(block);
+            if before.len() < 2 && above.is_some() {
+                continue;
+            }
+            for from in before.iter().filter(|from| cfg.is_reached(**from)) {
+                let mut at = Some(*from);
+                while let Some(here) = at.filter(|here| Some(*here) != above) {
+                    self.spend(1)?;
+                    let frontier: &mut Vec<Block> = &mut frontiers[here as usize];
+                    if frontier.last() != Some(&block) {
+                        frontier.push(block);
+                    }
+                    at = cfg.idom(here);
+                }
+            }
+        }
+        Ok(frontiers)
+    }
+}
+
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

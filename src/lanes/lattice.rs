@@ -1,0 +1,395 @@
+//! Level 1: how far each value may vary within a warp, found without running anything. What is warp-uniform here is done
+//! with; the rest goes to level 2.
+
+use super::Shape;
+use super::cfg::Block;
+use super::graph::{Graph, Node, Source};
+use super::region::Regions;
+use crate::parse::ptx::{Cond, Op, Operand, Space, Special};
+
+/// Equal on the whole block.
+pub const BLOCK: u8 = 6;
+
+/// Equal on each warp.
+pub const WARP: u8 = 5;
+
+/// What is known of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// The value is equal on every aligned group of 2^grain consecutive threads; [`WARP`] and [`BLOCK`] are groups too.
+    pub grain: u8,
+    /// The index of the thread has a part in it.
+    pub index: bool,
+    /// Data have a part in it that differ from lane to lane.
+    pub data: bool,
+    /// Low bits that are surely 0.
+    zeros: u8,
+    /// The value is the thread's number in the block and a number that is the same for all its threads and has at least so
+    /// many low bits that are 0.
+    flat: Option<u8>,
+    /// The one value that it has.
+    constant: Option<u64>,
+    /// It is the address of memory that each thread has its own of.
+    local: bool,
+}
+
+impl Known {
+    const UNIFORM: Known =
+        Known { grain: BLOCK, index: false, data: false, zeros: 0, flat: None, constant: None, local: false };
+    const LANE: Known = Known { grain: 0, index: true, ..Known::UNIFORM };
+    const DATA: Known = Known { grain: 0, data: true, ..Known::UNIFORM };
+
+    fn constant(value: u64) -> Known {
+        let zeros = if value == 0 { 64 } else { value.trailing_zeros() };
+        Known { zeros: u8::try_from(zeros).unwrap_or(0), constant: Some(value), ..Known::UNIFORM }
+    }
+
+    /// Whether all lanes of a warp have the same.
+    #[must_use]
+    pub fn is_warp_uniform(self) -> bool {
+        self.grain >= WARP
+    }
+
+    /// What holds for both.
+    fn meet(self, other: Known) -> Known {
+        Known {
+            grain: self.grain.min(other.grain),
+            index: self.index || other.index,
+            data: self.data || other.data,
+            zeros: self.zeros.min(other.zeros),
+            flat: self.flat.zip(other.flat).map(|(a, b)| a.min(b)).filter(|_| self.constant == other.constant),
+            constant: self.constant.filter(|_| self.constant == other.constant),
+            local: self.local || other.local,
+        }
+    }
+
+    /// What a function of the value has of it.
+    fn derived(self) -> Known {
+        Known { zeros: 0, flat: None, constant: None, ..self }
+    }
+
+    fn with_grain(self, grain: u8) -> Known {
+        Known { grain: self.grain.max(grain), ..self }
+    }
+}
+
+/// What decides a block's branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// The predicate, or the index into a table.
+    pub node: Node,
+    /// The branch is taken where the predicate is false.
+    pub negated: bool,
+    /// It is an index.
+    pub is_index: bool,
+}
+
+/// Rounds over all values at most; what has not settled by then is taken for unknown.
+const ROUNDS: usize = 24;
+
+/// Finds out what is known of every value of `graph`. `decisions` has one entry for each block.
+#[must_use]
+pub fn solve(graph: &Graph<'_, '_>, decisions: &[Option<Decision>], shape: Shape, regions: &mut Regions) -> Vec<Known> {
+    let mut solver = Solver { graph, decisions, shape, regions, known: vec![None; graph.len()] };
+    for round in 0..ROUNDS {
+        let mut changed = false;
+        for at in (0..graph.len()).rev() {
+            changed |= solver.update(Node(u32::try_from(at).unwrap_or(u32::MAX)));
+        }
+        if !changed {
+            break;
+        }
+        if round + 1 == ROUNDS {
+            solver.known.iter_mut().for_each(|known| *known = Some(Known { data: true, ..Known::LANE }));
+        }
+    }
+    // What is made only of itself is never written.
+    solver.known.into_iter().map(|known| known.unwrap_or(Known::UNIFORM)).collect()
+}
+
+struct Solver<'s, 'c, 't> {
+    graph: &'s Graph<'c, 't>,
+    decisions: &'s [Option<Decision>],
+    shape: Shape,
+    regions: &'s mut Regions,
+    known: Vec<Option<Known>>,
+}
+
+impl Solver<'_, '_, '_> {
+    fn update(&mut self, node: Node) -> bool {
+        let Some(found) = self.transfer(node) else { return false };
+        let before = self.known[node.0 as usize];
+        let now = before.map_or(found, |before| before.meet(found));
+        self.known[node.0 as usize] = Some(now);
+        before != Some(now)
+    }
+
+    /// `None` while nothing is known of what it is made of.
+    fn transfer(&mut self, node: Node) -> Option<Known> {
+        match self.graph.source(node) {
+            Source::Constant(value) => Some(Known::constant(value)),
+            Source::Special(special) => Some(self.special(special)),
+            Source::Parameter(..) => Some(if self.shape.is_entry { Known::UNIFORM } else { Known::DATA }),
+            Source::Address(name, _) => {
+                let local = self.graph.code().names[name as usize].starts_with(b"__local_depot");
+                Some(Known { local, zeros: 0, ..Known::UNIFORM })
+            }
+            Source::Undefined(_) => Some(Known::UNIFORM),
+            Source::Guarded { .. } => self.guarded(node),
+            Source::Join(_) => self.join(node),
+            Source::Result { instruction, .. } => self.result(node, instruction),
+        }
+    }
+
+    fn special(&self, special: Special) -> Known {
+        let Shape { x, y, z, .. } = self.shape;
+        let zeros = |number: u32| u8::try_from(number.trailing_zeros().min(5)).unwrap_or(0);
+        match special {
+            Special::Tid(0) if x == 1 => Known::constant(0),
+            Special::Tid(0) => Known { flat: (y * z == 1).then_some(64), ..Known::LANE },
+            Special::Tid(1) if y == 1 => Known::constant(0),
+            Special::Tid(1) => Known::LANE.with_grain(zeros(x)),
+            Special::Tid(_) if z == 1 => Known::constant(0),
+            Special::Tid(_) => Known::LANE.with_grain(zeros(x * y)),
+            Special::Ntid(axis) => Known::constant(u64::from([x, y, z][usize::from(axis.min(2))])),
+            Special::WarpSize => Known::constant(32),
+            Special::Warpid => Known { index: true, ..Known::UNIFORM.with_grain_of(WARP) },
+            Special::Laneid
+            | Special::LanemaskEq
+            | Special::LanemaskLe
+            | Special::LanemaskLt
+            | Special::LanemaskGe
+            | Special::LanemaskGt => Known::LANE,
+            Special::Clock => Known::DATA,
+            Special::Ctaid(_) | Special::Nctaid(_) | Special::Nwarpid | Special::Other(_) => Known::UNIFORM,
+        }
+    }
+
+    /// What is known of an input where it is used: a value of a loop that lanes leave at different times is another one
+    /// for each of them outside.
+    fn used(&self, node: Node, user: Block) -> Option<Known> {
+        let known = self.known[node.0 as usize]?;
+        let cfg = self.graph.cfg();
+        let block = self.graph.block(node);
+        if known.constant.is_some() || cfg.loop_of(block).is_none() {
+            return Some(known);
+        }
+        let left = cfg.loops_of(block).take_while(|one| !cfg.is_in_loop(user, *one));
+        let splitting =
+            left.flat_map(|one| &cfg.loops[one as usize].exits).filter_map(|(from, _)| self.decision(*from));
+        Some(splitting.filter(|exit| !exit.is_warp_uniform()).fold(known, |known, exit| Known {
+            grain: 0,
+            index: known.index || exit.index,
+            data: known.data || exit.data,
+            ..known.derived()
+        }))
+    }
+
+    fn decision(&self, block: Block) -> Option<Known> {
+        let decision = (*self.decisions.get(block as usize)?)?;
+        self.known[decision.node.0 as usize]
+    }
+
+    fn guarded(&self, node: Node) -> Option<Known> {
+        let block = self.graph.block(node);
+        let [predicate, written, before] = *self.graph.inputs(node) else { return Some(Known::DATA) };
+        let predicate = self.used(predicate, block)?;
+        let either = match (self.used(written, block), self.used(before, block)) {
+            (Some(written), Some(before)) => written.meet(before),
+            (one, other) => one.or(other)?,
+        };
+        Some(either.meet(predicate.derived()).derived())
+    }
+
+    fn join(&mut self, node: Node) -> Option<Known> {
+        let cfg = self.graph.cfg();
+        let block = self.graph.block(node);
+        let inputs = self.graph.inputs(node);
+        let known = inputs.iter().filter_map(|input| self.used(*input, block));
+        let met = known.reduce(Known::meet)?;
+        let others = || inputs.iter().filter(|input| **input != node);
+        let first = others().next()?;
+        if others().all(|input| input == first) {
+            return self.used(*first, block);
+        }
+        if cfg.is_tangled(block) {
+            // Values that come in from outside the cycle, and are one value, are one whichever way they come.
+            let outside = cfg.predecessors(block).iter().zip(inputs).filter(|(from, _)| !cfg.is_tangled(**from));
+            let mut outside = outside.map(|(_, input)| *input);
+            let same = outside.next().is_none_or(|first| outside.all(|one| one == first));
+            return Some(if same { met.derived() } else { met.derived().meet(Known::DATA) });
+        }
+        let mut all = met;
+        let one = cfg.loop_headed_by(block);
+        let before = if cfg.predecessors(block).len() - one.map_or(0, |one| cfg.loops[one as usize].latches.len()) > 1 {
+            Some(self.regions.before(cfg, block))
+        } else {
+            None
+        };
+        let through = one.filter(|one| cfg.loops[*one as usize].latches.len() > 1);
+        let through = through.map(|one| self.regions.through(cfg, one));
+        for region in [before, through].into_iter().flatten() {
+            let Some(region) = region else { return Some(all.derived().meet(Known { data: true, ..Known::LANE })) };
+            for deciding in region.blocks.iter().chain([&region.root]) {
+                if let Some(decision) = self.decision(*deciding) {
+                    let decision = decision.derived();
+                    all = all.meet(Known { zeros: all.zeros, flat: all.flat, constant: all.constant, ..decision });
+                    if !decision.is_warp_uniform() {
+                        all = Known { flat: None, ..all };
+                    }
+                }
+            }
+        }
+        Some(all)
+    }
+
+    fn result(&self, node: Node, instruction: u32) -> Option<Known> {
+        let code = self.graph.code();
+        let one = &code.instructions[instruction as usize];
+        let block = self.graph.block(node);
+        let operands = code.sources(one);
+        let mut inputs = Vec::with_capacity(4);
+        for input in self.graph.inputs(node) {
+            inputs.push(self.used(*input, block)?);
+        }
+        let all = inputs.iter().copied().reduce(Known::meet).unwrap_or(Known::UNIFORM).derived();
+        let input = |at: usize| inputs.get(at).copied().unwrap_or(Known::UNIFORM);
+        let constant = |at: usize| input(at).constant;
+        let single = code.destinations(one).len() == 1;
+        Some(match one.op {
+            Op::Mov | Op::Cvta if single && inputs.len() == 1 => input(0),
+            Op::Cvt if single && !one.kind.is_float() && !one.from.is_float() => {
+                let widens = one.kind.width() >= one.from.width();
+                if widens { input(0) } else { input(0).derived() }
+            }
+            Op::Add if !one.kind.is_float() => added(input(0), input(1), all),
+            Op::Sub if !one.kind.is_float() => {
+                let known = added(input(0), Known { flat: None, ..input(1) }, all);
+                Known { flat: known.flat.filter(|_| input(1).flat.is_none()), ..known }
+            }
+            Op::Mul if !one.mods.is_high() => product(input(0), input(1), all),
+            Op::Mad if !one.mods.is_high() && !one.kind.is_float() => {
+                let factors = input(0).meet(input(1)).derived();
+                added(product(input(0), input(1), factors), input(2), all)
+            }
+            Op::Shl => match constant(1) {
+                Some(by @ 0..64) => {
+                    let zeros = input(0).zeros.saturating_add(u8::try_from(by).unwrap_or(0)).min(64);
+                    Known { zeros, ..all }
+                }
+                _ => all,
+            },
+            Op::Shr => match (input(0).flat, constant(1)) {
+                (Some(zeros), Some(by @ 0..64)) => all.with_grain(zeros.min(u8::try_from(by).unwrap_or(0)).min(WARP)),
+                _ => all,
+            },
+            Op::Div if !one.kind.is_float() => match (input(0).flat, constant(1)) {
+                (Some(zeros), Some(by)) if by > 0 => {
+                    all.with_grain(zeros.min(u8::try_from(by.trailing_zeros()).unwrap_or(0)).min(WARP))
+                }
+                _ => all,
+            },
+            Op::And => masked(input(0), constant(1), all).or_else(|| masked(input(1), constant(0), all)).unwrap_or(all),
+            Op::Setp | Op::Set => compared(one.cond, input(0), input(1), all),
+            Op::Ld => {
+                let is_own = one.space == Space::Param && matches!(operands.first(), Some(Operand::Parameter(..)));
+                let is_private = one.space == Space::Local || input(0).local;
+                match one.space {
+                    Space::Param if is_own => input(0),
+                    // What a call left.
+                    Space::Param => Known::DATA,
+                    _ if is_private => Known::DATA.meet(all),
+                    _ => loaded(all),
+                }
+            }
+            Op::Shfl => {
+                let lane = input(1).is_warp_uniform() && one.mods.is_index();
+                let grain = if lane || input(0).is_warp_uniform() { WARP } else { 0 };
+                Known { grain, ..all }
+            }
+            Op::Vote | Op::Redux | Op::Activemask => Known { grain: WARP, index: false, ..all },
+            Op::Match if one.mods.is_all() => Known { grain: WARP, index: false, ..all },
+            Op::Match | Op::Atom | Op::Tensor => Known::DATA.meet(all),
+            Op::Elect => Known::LANE,
+            // What all threads of the block find out together.
+            Op::Bar => Known { index: false, data: false, ..Known::UNIFORM },
+            Op::Fetch => loaded(all),
+            _ => all,
+        })
+    }
+}
+
+impl Known {
+    fn with_grain_of(self, grain: u8) -> Known {
+        Known { grain, ..self }
+    }
+}
+
+fn added(a: Known, b: Known, all: Known) -> Known {
+    let zeros = a.zeros.min(b.zeros);
+    let flat = match (a.flat, b.flat) {
+        (Some(flat), None) if b.grain == BLOCK => Some(flat.min(b.zeros)),
+        (None, Some(flat)) if a.grain == BLOCK => Some(flat.min(a.zeros)),
+        _ => None,
+    };
+    let constant = a.constant.zip(b.constant).map(|(a, b)| a.wrapping_add(b)).filter(|sum| *sum < 1 << 31);
+    Known { zeros, flat, constant, ..all }
+}
+
+fn product(a: Known, b: Known, all: Known) -> Known {
+    let constant = a.constant.zip(b.constant).and_then(|(a, b)| a.checked_mul(b)).filter(|product| *product < 1 << 31);
+    Known { zeros: a.zeros.saturating_add(b.zeros).min(64), constant, ..all }
+}
+
+fn masked(value: Known, mask: Option<u64>, all: Known) -> Option<Known> {
+    let mask = mask?;
+    if mask == 0 {
+        return Some(Known::constant(0));
+    }
+    let low = u8::try_from(mask.trailing_zeros()).unwrap_or(0);
+    let zeros = value.zeros.max(low);
+    let known = Known { zeros, ..all };
+    match value.flat {
+        Some(flat) if flat >= low => Some(known.with_grain(low.min(WARP))),
+        _ => Some(known),
+    }
+}
+
+/// A comparison of the thread's number with a number of the block parts the block at one place: where that is a multiple
+/// of 32, no warp is parted.
+fn compared(cond: Cond, a: Known, b: Known, all: Known) -> Known {
+    let (flat, bound, cond) = match (a.flat, b.flat) {
+        (Some(flat), None) => (flat, b, cond),
+        (None, Some(flat)) => (flat, a, turned(cond)),
+        _ => return all,
+    };
+    // With `<=` and `>` the place is one further.
+    let bound = match cond {
+        Cond::Lt | Cond::Ge | Cond::Lo | Cond::Hs => bound,
+        Cond::Le | Cond::Gt | Cond::Ls | Cond::Hi => match bound.constant {
+            Some(value) => Known::constant(value.wrapping_add(1)),
+            None => return all,
+        },
+        _ => return all,
+    };
+    if flat >= WARP && bound.zeros >= WARP && bound.grain == BLOCK { all.with_grain(WARP) } else { all }
+}
+
+fn turned(cond: Cond) -> Cond {
+    match cond {
+        Cond::Lt => Cond::Gt,
+        Cond::Gt => Cond::Lt,
+        Cond::Le => Cond::Ge,
+        Cond::Ge => Cond::Le,
+        Cond::Lo => Cond::Hi,
+        Cond::Hi => Cond::Lo,
+        Cond::Ls => Cond::Hs,
+        Cond::Hs => Cond::Ls,
+        other => other,
+    }
+}
+
+/// What is read at an address: the same where the address is, else data.
+fn loaded(address: Known) -> Known {
+    if address.is_warp_uniform() { address } else { Known { data: true, ..address } }
+}

@@ -1,0 +1,199 @@
+//! All functions of a PTX module: kernels first, and then what they call, with what they pass.
+
+use hashbrown::HashMap;
+use rayon::prelude::*;
+
+use super::Shape;
+use super::eval::Arguments;
+use super::function::{self, Among, Branch, Budget, Call, Task, agreed};
+use crate::model::{Function, Kind, Module, Names};
+use crate::parse::ptx::{Body, Code, Locations};
+
+/// The blocks that a kernel is looked at in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shapes {
+    /// One that is known, or is assumed; or several, of which one may be the kernel's.
+    pub all: Vec<Shape>,
+    /// Whether something tells it.
+    pub known: bool,
+}
+
+/// What was found out about a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Looked {
+    /// The function, as an index of the module's.
+    pub function: usize,
+    /// Its conditional branches, in order.
+    pub branches: Vec<Branch>,
+    /// For each of them the source line that its code comes from, where the compiler says.
+    pub locations: Vec<Option<Locations>>,
+    /// The shapes that it was looked at in.
+    pub shapes: Shapes,
+}
+
+/// Calls of one function that are told apart; where there are more, what they pass is unknown.
+const CALLERS: usize = 4;
+
+/// Looks at the functions of a module that `shapes` gives a shape for. `everything` asks for branches, too, that no rule
+/// would ever report.
+#[must_use]
+pub fn look(
+    module: &Module,
+    names: &Names,
+    shapes: &(dyn Fn(usize) -> Option<Shapes> + Sync),
+    everything: bool,
+) -> Vec<Looked> {
+    let plan = Plan::new(module, names);
+    let mut found: Vec<Option<Looked>> = vec![None; module.functions.len()];
+    let mut contexts: HashMap<usize, Vec<(Shape, Arguments)>> = HashMap::new();
+    for round in plan.rounds() {
+        let looked: Vec<_> = round
+            .par_iter()
+            .map_init(Body::default, |body, at| {
+                let passed = contexts.get(at).map_or(&[][..], Vec::as_slice);
+                plan.look(*at, shapes, passed, everything, body)
+            })
+            .collect();
+        for (looked, calls) in looked.into_iter().flatten() {
+            for (callee, shape, arguments) in calls {
+                contexts.entry(callee).or_default().push((shape, arguments));
+            }
+            let at = looked.function;
+            found[at] = Some(looked);
+        }
+    }
+    found.into_iter().flatten().collect()
+}
+
+/// Who calls whom.
+struct Plan<'m> {
+    module: &'m Module,
+    by_name: HashMap<&'m [u8], usize>,
+    weights: HashMap<&'m [u8], f64>,
+    /// For each function those of the module that it calls.
+    calls: Vec<Vec<usize>>,
+}
+
+impl<'m> Plan<'m> {
+    fn new(module: &'m Module, names: &'m Names) -> Plan<'m> {
+        let callable = (0..).zip(&module.functions).filter(|(_, one)| one.kind == Kind::Function);
+        let by_name: HashMap<&[u8], usize> = callable.map(|(at, one)| (names.get(one.name), at)).collect();
+        let mut plan = Plan { module, by_name, weights: HashMap::new(), calls: Vec::new() };
+        plan.calls = vec![Vec::new(); module.functions.len()];
+        if plan.by_name.is_empty() {
+            return plan;
+        }
+        let mut body = Body::default();
+        for (at, one) in module.functions.iter().enumerate() {
+            if one.calls == 0 && one.kind == Kind::Entry {
+                continue;
+            }
+            let code = read(module, one, &mut body);
+            if one.kind == Kind::Function
+                && let Some(weight) = function::weight(&code)
+            {
+                plan.weights.insert(names.get(one.name), weight);
+            }
+            let mut callees: Vec<usize> = code.callees().filter_map(|name| plan.by_name.get(name).copied()).collect();
+            callees.sort_unstable();
+            callees.dedup();
+            plan.calls[at] = callees;
+        }
+        plan
+    }
+
+    /// The functions in an order in which callers come first: each list may be looked at at once. Functions that call each
+    /// other in a circle come last.
+    fn rounds(&self) -> Vec<Vec<usize>> {
+        let functions = &self.module.functions;
+        let mut waiting = vec![0_usize; functions.len()];
+        for callee in self.calls.iter().flatten() {
+            waiting[*callee] += 1;
+        }
+        let mut rounds = Vec::new();
+        let mut ready: Vec<usize> = (0..functions.len()).filter(|at| waiting[*at] == 0).collect();
+        let mut done = vec![false; functions.len()];
+        while !ready.is_empty() {
+            let mut next = Vec::new();
+            for at in &ready {
+                done[*at] = true;
+                for callee in &self.calls[*at] {
+                    waiting[*callee] -= 1;
+                    if waiting[*callee] == 0 {
+                        next.push(*callee);
+                    }
+                }
+            }
+            rounds.push(std::mem::replace(&mut ready, next));
+        }
+        rounds.push((0..functions.len()).filter(|at| !done[*at]).collect());
+        rounds
+    }
+
+    #[allow(clippy::type_complexity, reason = "a result that is taken apart at once")]
+    fn look(
+        &self,
+        at: usize,
+        shapes: &(dyn Fn(usize) -> Option<Shapes> + Sync),
+        passed: &[(Shape, Arguments)],
+        everything: bool,
+        body: &mut Body,
+    ) -> Option<(Looked, Vec<(usize, Shape, Arguments)>)> {
+        let one = &self.module.functions[at];
+        let follows = |name: &[u8]| self.by_name.get(name).is_some_and(|at| self.module.functions[*at].branches > 0);
+        let passes_on = self.calls[at].iter().any(|callee| self.module.functions[*callee].branches > 0);
+        if one.branches == 0 && !passes_on {
+            return None;
+        }
+        let shapes = shapes(at)?;
+        let code = read(self.module, one, body);
+        let unknown = Arguments::default();
+        let called = one.kind == Kind::Function && (1..=CALLERS).contains(&passed.len());
+        let ways: Vec<(Shape, &Arguments)> = if called {
+            passed.iter().map(|(shape, arguments)| (Shape { is_entry: false, ..*shape }, arguments)).collect()
+        } else {
+            shapes.all.iter().map(|shape| (*shape, &unknown)).collect()
+        };
+        let mut calls = Vec::new();
+        let mut found = Vec::new();
+        for (shape, arguments) in &ways {
+            let task = Task {
+                code: &code,
+                shape: *shape,
+                shape_known: shapes.known || ways.len() > 1 || called,
+                arguments,
+                budget: Budget::of(one.body.len()),
+                everything,
+                callee: &|name| self.weights.get(name).copied(),
+            };
+            let (branches, passes) = function::branches(&task, &follows);
+            let callees = passes.into_iter().filter_map(|Call { callee, arguments }| {
+                let at = *self.by_name.get(code.names[callee as usize])?;
+                Some((at, *shape, arguments))
+            });
+            calls.extend(callees);
+            found.push(branches);
+        }
+        let branches = agreed(found, if called { Among::Callers } else { Among::Shapes });
+        let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();
+        let locations = Locations::of(&self.module.text, body, &statements);
+        Some((Looked { function: at, branches, locations, shapes }, calls))
+    }
+}
+
+fn read<'m>(module: &'m Module, one: &Function, body: &mut Body) -> Code<'m> {
+    body.read_again(&module.text, one.body.start);
+    Code::read(&module.text, body, &module.text[one.parameters.clone()])
+}
+
+/// Whether the function reads its place in the block in more than x.
+#[must_use]
+pub fn dimensions(module: &Module, one: &Function) -> u8 {
+    let body = &module.text[one.body.clone()];
+    let reads = |name: &[u8]| memchr::memmem::find(body, name).is_some();
+    match (reads(b"%tid.z"), reads(b"%tid.y")) {
+        (true, _) => 3,
+        (false, true) => 2,
+        (false, false) => 1,
+    }
+}

@@ -1,0 +1,531 @@
+//! Loops on level 2: where the environments stand in them, with what values lanes leave, and after how many iterations.
+
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+
+use super::cfg::Block;
+use super::eval::{Evaluator, Found, Mode, Sample, Stop};
+use super::graph::{Node, Source};
+use super::value::{LANES, Value};
+use crate::parse::ptx::{Cond, Op};
+
+/// Values that one loop steps along at most.
+const MOST_STEPPED: usize = 40;
+
+/// Loops within loops that are stepped at a time.
+const NESTED: usize = 2;
+
+/// Iterations that are followed one by one.
+const FOLLOWED: usize = 48;
+
+/// Iterations that are counted at most, where every variable of the loop moves by a constant.
+const COUNTED: u64 = 1 << 21;
+
+/// Iterations of one thread that a person waits for.
+const REALISTIC: f64 = 16384.0;
+
+/// How far apart the lanes of a warp leave a loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Share of warps whose lanes leave two or more iterations apart.
+    pub share: f64,
+    /// Mean share of lane-iterations in which a lane has left already.
+    pub idle: f64,
+    /// Mean iterations of the warp, and of a lane.
+    pub trips: (f64, f64),
+}
+
+impl Evaluator<'_, '_, '_> {
+    /// The environments at their iterations of a loop; with the value of `wanted` at the header, if one is.
+    pub(super) fn sampled(&mut self, one: u32, wanted: Option<Node>) -> Found<Rc<Sample>> {
+        let mut stepped: Vec<Node> = Vec::new();
+        if let Some(known) = self.known_sample(one) {
+            if wanted.is_none_or(|node| known.header.contains_key(&node)) {
+                return Ok(known);
+            }
+            stepped.extend(known.header.keys());
+            // The order of a table is not the same in every run.
+            stepped.sort_unstable();
+        }
+        stepped.extend(wanted);
+        let sample = Rc::new(self.discovering(one, &mut stepped, Self::run_to_iterations)?);
+        self.keep_sample(one, sample.clone());
+        Ok(sample)
+    }
+
+    /// Runs `f`, again with each value of the header that turns out to be needed.
+    fn discovering<T>(
+        &mut self,
+        one: u32,
+        stepped: &mut Vec<Node>,
+        f: impl Fn(&mut Self, u32, &[Node]) -> Found<T>,
+    ) -> Found<T> {
+        if self.frames.len() >= NESTED {
+            return Err(Stop::OverBudget);
+        }
+        loop {
+            if stepped.len() > MOST_STEPPED {
+                return Err(Stop::OverBudget);
+            }
+            let (height, depth) = (self.frames.len(), self.depth);
+            match f(self, one, stepped) {
+                Err(Stop::Missing(node)) if self.is_header_value(node, one) => {
+                    self.frames.truncate(height);
+                    self.depth = depth;
+                    if stepped.contains(&node) {
+                        return Err(Stop::OverBudget);
+                    }
+                    stepped.push(node);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn is_header_value(&self, node: Node, one: u32) -> bool {
+        self.graph.block(node) == self.graph.cfg().loops[one as usize].header
+    }
+
+    /// The values with which a loop is entered.
+    fn entered_with(&mut self, one: u32, stepped: &[Node]) -> Found<HashMap<Node, Value>> {
+        let cfg = self.graph.cfg();
+        let header = cfg.loops[one as usize].header;
+        let before = cfg.predecessors(header);
+        let mut values = HashMap::new();
+        for node in stepped {
+            let ways = before.iter().copied().zip(self.graph.inputs(*node).iter().copied());
+            let ways: Vec<(Block, Node)> = ways.filter(|(from, _)| !cfg.is_back_edge(*from, header)).collect();
+            let value = match ways.as_slice() {
+                [] => return Err(Stop::OverBudget),
+                [(_, input)] => self.value(*input, header)?,
+                ways => self.merged_before(header, ways)?,
+            };
+            values.insert(*node, value);
+        }
+        Ok(values)
+    }
+
+    fn merged_before(&mut self, header: Block, ways: &[(Block, Node)]) -> Found<Value> {
+        let mut values = Vec::new();
+        for (_, input) in ways {
+            values.push(self.value(*input, header)?);
+        }
+        if values.iter().all(|value| *value == values[0]) {
+            return Ok(values[0].clone());
+        }
+        let cfg = self.graph.cfg();
+        let region = self.regions.before(cfg, header).ok_or(Stop::OverBudget)?;
+        let mut masks = HashMap::from([(region.root, Value::constant(1))]);
+        for block in &region.blocks {
+            masks.insert(*block, Value::constant(0));
+        }
+        let all = self.ways_into(header, &region.blocks, region.root, masks)?;
+        let mut merged = values[0].clone();
+        for ((from, _), value) in ways.iter().zip(&values).skip(1) {
+            let at = cfg.predecessors(header).iter().position(|one| one == from).unwrap_or(0);
+            merged = all[at].choose(value, &merged, self.extent);
+        }
+        Ok(merged)
+    }
+
+    /// The values at the header one iteration later.
+    fn advanced(&mut self, one: u32, now: &HashMap<Node, Value>, stepped: &[Node]) -> Found<HashMap<Node, Value>> {
+        let cfg = self.graph.cfg();
+        let header = cfg.loops[one as usize].header;
+        let latches = &cfg.loops[one as usize].latches;
+        self.within(one, now.clone(), |this| {
+            let mut next = HashMap::new();
+            let mut masks: Option<Rc<[Value]>> = None;
+            for node in stepped {
+                let before = cfg.predecessors(header);
+                let mut merged: Option<Value> = None;
+                for (at, (from, input)) in before.iter().zip(this.graph.inputs(*node)).enumerate() {
+                    if !latches.contains(from) {
+                        continue;
+                    }
+                    let value = this.value(*input, *from)?;
+                    merged = Some(match merged {
+                        None => value,
+                        Some(before) if before == value => before,
+                        Some(before) => {
+                            if masks.is_none() {
+                                masks = Some(this.ways_round(one)?);
+                            }
+                            let mask = masks.as_ref().map(|masks| masks[at].clone()).ok_or(Stop::OverBudget)?;
+                            mask.choose(&value, &before, this.extent)
+                        }
+                    });
+                }
+                next.insert(*node, merged.ok_or(Stop::OverBudget)?);
+            }
+            Ok(next)
+        })
+    }
+
+    /// For each way into the header the lanes that come along it from the header.
+    fn ways_round(&mut self, one: u32) -> Found<Rc<[Value]>> {
+        let cfg = self.graph.cfg();
+        let header = cfg.loops[one as usize].header;
+        let region = self.regions.through(cfg, one).ok_or(Stop::OverBudget)?;
+        let mut masks = HashMap::from([(header, Value::constant(1))]);
+        for block in &region.blocks {
+            masks.insert(*block, Value::constant(0));
+        }
+        self.ways_into(header, &region.blocks, header, masks)
+    }
+
+    /// The lanes that stay in the loop in an iteration: those that pass every exit which all of them come to.
+    fn staying(&mut self, one: u32, now: &HashMap<Node, Value>) -> Found<Value> {
+        let exits = self.plain_exits(one);
+        self.within(one, now.clone(), |this| {
+            let mut staying = Value::constant(1);
+            for (from, to) in exits {
+                if let Some(leaving) = this.along(from, to)? {
+                    staying = staying.zip(&leaving, |staying, leaving| staying & !leaving & 1);
+                }
+            }
+            Ok(staying)
+        })
+    }
+
+    /// Exits that every iteration comes to.
+    fn plain_exits(&self, one: u32) -> Vec<(Block, Block)> {
+        let cfg = self.graph.cfg();
+        let whole = &cfg.loops[one as usize];
+        let is_plain = |exit: &&(Block, Block)| {
+            whole.latches.iter().all(|latch| cfg.dominates(exit.0, *latch))
+                // One that lies in an inner loop is come to more than once.
+                && cfg.loop_of(exit.0) == Some(one)
+        };
+        whole.exits.iter().filter(is_plain).copied().collect()
+    }
+
+    fn run_to_iterations(&mut self, one: u32, stepped: &[Node]) -> Found<Sample> {
+        let mut now = self.entered_with(one, stepped)?;
+        let mut alive = Value::constant(1);
+        for step in 1..=Self::steps() {
+            let goes_on = |environment: usize| u64::from(self.iteration(one, environment) >= step);
+            let goes_on = Value::sampled(self.extent, super::value::Span::Block, |environment, _| goes_on(environment));
+            let staying = self.staying(one, &now)?;
+            let next = self.advanced(one, &now, stepped)?;
+            alive = alive.zip3(
+                &staying,
+                &goes_on,
+                self.extent,
+                |alive, staying, on| if on != 0 { alive & staying } else { alive },
+            );
+            let moves = alive.zip(&goes_on, |alive, on| alive & on);
+            for (node, value) in &next {
+                let before = &now[node];
+                let value = moves.choose(value, before, self.extent);
+                self.spend(value.size())?;
+                now.insert(*node, value);
+            }
+        }
+        Ok(Sample { header: now, alive: alive.condensed(self.extent) })
+    }
+
+    /// What a value is for each lane when it leaves the loop.
+    pub(super) fn left_with(&mut self, node: Node, one: u32) -> Found<Value> {
+        let cfg = self.graph.cfg();
+        let whole = &cfg.loops[one as usize];
+        let plain = self.plain_exits(one);
+        if let ([exit], [only]) = (plain.as_slice(), whole.exits.as_slice())
+            && exit == only
+            && self.frames.len() < NESTED
+        {
+            let from = exit.0;
+            let mut stepped = Vec::new();
+            let left = self.work_for_exit();
+            let exact =
+                self.discovering(one, &mut stepped, |this, one, stepped| this.run_to_exit(node, one, from, stepped));
+            match exact {
+                Ok(Some(value)) => return Ok(value),
+                Ok(None) => {}
+                Err(Stop::OverBudget) if left => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.left_at_some_time(node, one)
+    }
+
+    /// Whether following a loop to its end may fail for want of room, and something else be tried.
+    fn work_for_exit(&self) -> bool {
+        self.left() > 1 << 16
+    }
+
+    /// The same, with each iteration followed; `None` where lanes stay for longer than that.
+    fn run_to_exit(&mut self, node: Node, one: u32, from: Block, stepped: &[Node]) -> Found<Option<Value>> {
+        let mut now = self.entered_with(one, stepped)?;
+        let mut alive = Value::constant(1);
+        let mut out: Option<Value> = None;
+        for _ in 0..FOLLOWED {
+            let value = self.within(one, now.clone(), |this| this.value(node, from))?;
+            let staying = self.staying(one, &now)?;
+            // Lanes keep the value of their last iteration.
+            out = Some(match out {
+                None => value,
+                Some(before) => alive.choose(&value, &before, self.extent),
+            });
+            alive = alive.zip(&staying, |alive, staying| alive & staying);
+            if (0..Self::environments()).all(|environment| alive.row(environment).iter().all(|one| *one == 0)) {
+                return Ok(out.map(|value| value.condensed(self.extent)));
+            }
+            now = self.advanced(one, &now, stepped)?;
+            let size: usize = now.values().map(Value::size).sum();
+            self.spend(size)?;
+        }
+        Ok(None)
+    }
+
+    /// The value at the iteration that is looked at, and one of its own for each lane where lanes leave one by one.
+    fn left_at_some_time(&mut self, node: Node, one: u32) -> Found<Value> {
+        let value = self.evaluate(node)?;
+        let exits = &self.graph.cfg().loops[one as usize].exits;
+        let exits = exits.iter().filter_map(|(from, _)| self.decisions[*from as usize]);
+        let parted = exits.map(|decision| self.known[decision.node.0 as usize]).find(|known| !known.is_warp_uniform());
+        match parted {
+            Some(known) if known.index || self.mode() == Mode::Data => {
+                let noise = self.noise(node, one);
+                Ok(value.zip(&noise, |value, noise| value.wrapping_add(noise % 9)))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// How far apart lanes leave `one` through the branch of `block`.
+    ///
+    /// # Errors
+    /// When that is more than can be followed.
+    pub fn spread(&mut self, one: u32, block: Block) -> Found<Option<Spread>> {
+        let header = self.graph.cfg().loops[one as usize].header;
+        let mut stepped = Vec::new();
+        let trips = self.discovering(one, &mut stepped, |this, one, stepped| this.trips(one, block, stepped))?;
+        let Some(trips) = trips else { return Ok(None) };
+        let active = self.entering(header)?;
+        let (mut share, mut idle, mut longest, mut mean, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0_f64);
+        for environment in 0..Self::environments() {
+            let (mut split, mut warps, mut lost, mut long, mut middle) = (0.0, 0.0_f64, 0.0, 0.0, 0.0);
+            for warp in 0..self.extent.warps() {
+                let threads = warp * LANES..((warp + 1) * LANES).min(self.extent.threads);
+                let mine = threads.filter(|thread| active.at(environment, *thread) != 0);
+                let mine: Vec<u64> = mine.map(|thread| trips.at(environment, thread)).collect();
+                let (Some(most), Some(least)) = (mine.iter().max(), mine.iter().min()) else { continue };
+                #[allow(clippy::cast_precision_loss, reason = "iterations are counted to two millions")]
+                let (most_f, average) = (*most as f64, mine.iter().sum::<u64>() as f64 / mine.len() as f64);
+                warps += 1.0;
+                split += if most - least >= 2 { 1.0 } else { 0.0 };
+                lost += if *most > 0 { 1.0 - average / most_f } else { 0.0 };
+                (long, middle) = (long + most_f, middle + average);
+            }
+            // No thread runs so many iterations: with such numbers the kernel is not launched.
+            if warps > 0.0 && long / warps <= REALISTIC {
+                share += split / warps;
+                idle += lost / warps;
+                (longest, mean, count) = (longest + long / warps, mean + middle / warps, count + 1.0);
+            }
+        }
+        let all = count.max(1.0);
+        Ok((count > 0.0).then_some(Spread { share: share / all, idle: idle / all, trips: (longest / all, mean / all) }))
+    }
+
+    /// The lanes that come to a loop, whatever they do in it.
+    fn entering(&mut self, header: Block) -> Found<Value> {
+        let above = self.graph.cfg().idom(header);
+        let Some(above) = above else { return Ok(Value::constant(1)) };
+        let active = self.active(above)?;
+        let is_side = self
+            .graph
+            .cfg()
+            .predecessors(header)
+            .iter()
+            .filter(|from| !self.graph.cfg().is_back_edge(**from, header))
+            .eq([&above]);
+        if is_side && let Some(condition) = self.along(above, header)? {
+            return Ok(active.zip(&condition, |a, b| a & b));
+        }
+        Ok(active)
+    }
+
+    /// The iteration in which each lane leaves through the branch of `block`; `None` where that cannot be told.
+    fn trips(&mut self, one: u32, block: Block, stepped: &[Node]) -> Found<Option<Value>> {
+        let stays = |this: &mut Self, now: &HashMap<Node, Value>| this.staying_at(one, block, now);
+        let start = self.entered_with(one, stepped)?;
+        let mut now = start.clone();
+        let mut alive = Value::constant(1);
+        let mut trips = Value::constant(FOLLOWED as u64);
+        let mut after: Vec<HashMap<Node, Value>> = Vec::new();
+        for step in 0..FOLLOWED {
+            let staying = stays(self, &now)?;
+            trips =
+                alive.zip3(
+                    &staying,
+                    &trips,
+                    self.extent,
+                    |alive, staying, trips| {
+                        if alive != 0 && staying == 0 { step as u64 } else { trips }
+                    },
+                );
+            alive = alive.zip(&staying, |alive, staying| alive & staying);
+            self.spend(trips.size() + alive.size())?;
+            if is_nowhere(&alive) {
+                return Ok(Some(trips));
+            }
+            now = self.advanced(one, &now, stepped)?;
+            let size: usize = now.values().map(Value::size).sum();
+            self.spend(size)?;
+            if step < 2 {
+                after.push(now.clone());
+            }
+            // Nothing changes any more: who is still in it stays.
+            if stepped.is_empty() {
+                return Ok(None);
+            }
+        }
+        let [first, second] = after.as_slice() else { return Ok(None) };
+        // Lanes that are still in it are at least so far behind the others.
+        let Some(moves) = constant_moves(&start, first, second) else { return Ok(Some(trips)) };
+        if let Some(count) = self.solved(one, block, &start, first)? {
+            return Ok(Some(alive.choose(&count, &trips, self.extent)));
+        }
+        self.counted(one, block, &start, &moves, trips, &alive)
+    }
+
+    /// The iteration in which two numbers of which one moves by a constant become equal, where the loop goes on until they
+    /// do. `None` where it does not, or for some lane they never do.
+    fn solved(
+        &mut self,
+        one: u32,
+        block: Block,
+        start: &HashMap<Node, Value>,
+        next: &HashMap<Node, Value>,
+    ) -> Found<Option<Value>> {
+        let Some(decision) = self.decisions[block as usize] else { return Ok(None) };
+        let Source::Result { instruction, place: 0 } = self.graph.source(decision.node) else { return Ok(None) };
+        let test = &self.graph.code().instructions[instruction as usize];
+        let [a, b] = *self.graph.inputs(decision.node) else { return Ok(None) };
+        let is_equality = test.op == Op::Setp && matches!(test.cond, Cond::Eq | Cond::Ne) && !test.kind.is_float();
+        if !is_equality {
+            return Ok(None);
+        }
+        let mut apart = |now: &HashMap<Node, Value>| {
+            self.within(one, now.clone(), |this| {
+                let (a, b) = (this.value(a, block)?, this.value(b, block)?);
+                Ok(a.zip(&b, u64::wrapping_sub))
+            })
+        };
+        let (first, second) = (apart(start)?, apart(next)?);
+        let bits = test.kind.width().clamp(1, 64);
+        let whole = |value: u64| (value << (64 - bits)).cast_signed() >> (64 - bits);
+        let count = first.zip(&second, |first, second| {
+            let (way, step) = (whole(first.wrapping_neg()), whole(second.wrapping_sub(first)));
+            match way.checked_div(step) {
+                Some(count) if count >= 0 && count.wrapping_mul(step) == way => count.cast_unsigned(),
+                _ => u64::MAX,
+            }
+        });
+        // The test may stand behind the step: then it is one iteration fewer, for all lanes alike.
+        let never = count.map(|count| u64::from(count > COUNTED));
+        Ok(is_nowhere(&never).then_some(count))
+    }
+
+    /// Counts on by bisection from where following ended: every variable moves by a constant.
+    fn counted(
+        &mut self,
+        one: u32,
+        block: Block,
+        start: &HashMap<Node, Value>,
+        moves: &HashMap<Node, Value>,
+        trips: Value,
+        alive: &Value,
+    ) -> Found<Option<Value>> {
+        let mut low = Value::constant(FOLLOWED as u64);
+        let mut high = Value::constant(COUNTED);
+        let at = |this: &mut Self, count: &Value| {
+            let now = moved(start, moves, count);
+            this.staying_at(one, block, &now)
+        };
+        for _ in 0..=COUNTED.ilog2() {
+            let middle = low.zip(&high, u64::midpoint);
+            let staying = at(self, &middle)?;
+            let one_more = middle.zip(&high, |middle, high| (middle + 1).min(high));
+            low = staying.choose(&one_more, &low, self.extent);
+            high = staying.choose(&high, &middle, self.extent);
+            self.spend(low.size() + high.size())?;
+        }
+        // The test has to stay true up to there, or the count means nothing.
+        for part in [3, 6, 9] {
+            let count = low.map(|low| FOLLOWED as u64 + low.saturating_sub(FOLLOWED as u64) * part / 10);
+            let staying = at(self, &count)?;
+            let before = count.zip(&low, |count, low| u64::from(count < low));
+            let wrong =
+                before.zip3(&staying, alive, self.extent, |before, staying, alive| before & alive & (1 - staying));
+            if !is_nowhere(&wrong) {
+                return Ok(None);
+            }
+        }
+        let endless = low.zip(alive, |low, alive| u64::from(low >= COUNTED) & alive);
+        let (mut many, mut all) = (0_usize, 0_usize);
+        for environment in 0..Self::environments() {
+            let row = endless.row(environment);
+            many += row.iter().filter(|one| **one != 0).count() * (self.extent.threads / row.len().max(1));
+            all += self.extent.threads;
+        }
+        if many * 2 > all {
+            return Ok(None);
+        }
+        Ok(Some(alive.choose(&low, &trips, self.extent)))
+    }
+
+    fn staying_at(&mut self, one: u32, block: Block, now: &HashMap<Node, Value>) -> Found<Value> {
+        let cfg = self.graph.cfg();
+        let inside = cfg.successors(block).iter().copied().find(|to| cfg.is_in_loop(*to, one));
+        let inside = inside.ok_or(Stop::OverBudget)?;
+        self.within(one, now.clone(), |this| Ok(this.along(block, inside)?.unwrap_or_else(|| Value::constant(1))))
+    }
+}
+
+fn is_nowhere(value: &Value) -> bool {
+    let environments = if value.varies() { super::value::ENVIRONMENTS } else { 1 };
+    (0..environments).all(|environment| value.row(environment).iter().all(|one| *one == 0))
+}
+
+/// By how much each variable moves in an iteration, where that does not change.
+fn constant_moves(
+    start: &HashMap<Node, Value>,
+    first: &HashMap<Node, Value>,
+    second: &HashMap<Node, Value>,
+) -> Option<HashMap<Node, Value>> {
+    let mut moves = HashMap::new();
+    for (node, before) in start {
+        let low = narrowest(&[before, first.get(node)?, second.get(node)?]);
+        let apart = |after: &Value, before: &Value| after.zip(before, |after, before| after.wrapping_sub(before) & low);
+        let one = apart(first.get(node)?, before);
+        let two = apart(second.get(node)?, first.get(node)?);
+        if !is_nowhere(&one.zip(&two, |one, two| one ^ two)) {
+            return None;
+        }
+        moves.insert(*node, one);
+    }
+    Some(moves)
+}
+
+/// The bits of registers that hold these values.
+fn narrowest(values: &[&Value]) -> u64 {
+    let fits = |value: &&Value| {
+        let environments = if value.varies() { super::value::ENVIRONMENTS } else { 1 };
+        (0..environments).all(|at| value.row(at).iter().all(|bits| *bits <= 0xffff_ffff))
+    };
+    if values.iter().all(fits) { 0xffff_ffff } else { u64::MAX }
+}
+
+/// Where the variables are after `count` iterations.
+fn moved(start: &HashMap<Node, Value>, moves: &HashMap<Node, Value>, count: &Value) -> HashMap<Node, Value> {
+    let after = |(node, before): (&Node, &Value)| {
+        let way = moves[node].zip(count, u64::wrapping_mul);
+        let low = narrowest(&[before]);
+        (*node, before.zip(&way, |before, way| before.wrapping_add(way) & low))
+    };
+    start.iter().map(after).collect()
+}

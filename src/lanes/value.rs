@@ -1,0 +1,347 @@
+//! Values of all threads of a block at once, in several environments: what does not vary is kept once.
+
+use std::sync::Arc;
+
+/// Environments in which a value is looked at: each has its own parameters, data and iteration numbers.
+pub const ENVIRONMENTS: usize = 24;
+
+/// Lanes of a warp, on every GPU that CUDA runs on.
+pub const LANES: usize = 32;
+
+/// How far a value varies within a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Span {
+    /// One value for the block.
+    Block,
+    /// One for each warp.
+    Warp,
+    /// One for each thread.
+    Thread,
+}
+
+/// The bits of a register for all threads of a block in all environments.
+///
+/// `bits` holds one row, or one for each environment; a row holds 1, [`Value::warps`] or all threads' values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// Whether environments differ.
+    by_environment: bool,
+    /// Whether data have a part in it that each lane drew its own of.
+    by_data: bool,
+    /// Whether a comparison has a part in it that no environment parts the lanes at, and another number would.
+    at_edge: bool,
+    span: Span,
+    bits: Arc<[u64]>,
+}
+
+/// The threads that values are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Threads of the block.
+    pub threads: usize,
+}
+
+impl Extent {
+    /// Warps of the block; the last may have idle lanes.
+    #[must_use]
+    pub fn warps(self) -> usize {
+        self.threads.div_ceil(LANES)
+    }
+
+    fn row(self, span: Span) -> usize {
+        match span {
+            Span::Block => 1,
+            Span::Warp => self.warps(),
+            Span::Thread => self.threads,
+        }
+    }
+}
+
+impl Value {
+    /// The same everywhere.
+    #[must_use]
+    pub fn constant(bits: u64) -> Value {
+        Value { by_environment: false, by_data: false, at_edge: false, span: Span::Block, bits: Arc::new([bits]) }
+    }
+
+    /// One for each thread, the same in all environments.
+    #[must_use]
+    pub fn of_threads(extent: Extent, value: impl FnMut(usize) -> u64) -> Value {
+        let bits = (0..extent.threads).map(value).collect();
+        Value { by_environment: false, by_data: false, at_edge: false, span: Span::Thread, bits }
+    }
+
+    /// One for each warp, the same in all environments.
+    #[must_use]
+    pub fn of_warps(extent: Extent, value: impl FnMut(usize) -> u64) -> Value {
+        let bits = (0..extent.warps()).map(value).collect();
+        Value { by_environment: false, by_data: false, at_edge: false, span: Span::Warp, bits }
+    }
+
+    /// `value(environment, place)` for every place of the span.
+    #[must_use]
+    pub fn sampled(extent: Extent, span: Span, mut value: impl FnMut(usize, usize) -> u64) -> Value {
+        let row = extent.row(span);
+        let places = (0..ENVIRONMENTS).flat_map(|environment| (0..row).map(move |place| (environment, place)));
+        let bits = places.map(|(environment, place)| value(environment, place)).collect();
+        Value { by_environment: true, by_data: false, at_edge: false, span, bits }
+    }
+
+    /// The same as data of which each lane has its own.
+    #[must_use]
+    pub fn as_data(self) -> Value {
+        Value { by_data: true, ..self }
+    }
+
+    /// The same as what all lanes of a warp share.
+    #[must_use]
+    pub fn as_shared(self) -> Value {
+        Value { by_data: false, at_edge: false, ..self }
+    }
+
+    /// The same as the outcome of a comparison that another number would part the lanes at.
+    #[must_use]
+    pub fn as_edge(self) -> Value {
+        Value { at_edge: true, ..self }
+    }
+
+    /// Whether such a comparison has a part in it.
+    #[must_use]
+    pub fn is_at_edge(&self) -> bool {
+        self.at_edge
+    }
+
+    /// Whether data have a part in it that each lane has its own of.
+    #[must_use]
+    pub fn is_by_data(&self) -> bool {
+        self.by_data
+    }
+
+    /// How far it may vary within a block.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Whether environments may differ.
+    #[must_use]
+    pub fn varies(&self) -> bool {
+        self.by_environment
+    }
+
+    /// The one value that it is, if it is but one.
+    #[must_use]
+    pub fn as_constant(&self) -> Option<u64> {
+        (!self.by_environment && self.span == Span::Block).then(|| self.bits[0])
+    }
+
+    /// Numbers that are kept.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bits.len()
+    }
+
+    /// The row of an environment.
+    #[must_use]
+    pub fn row(&self, environment: usize) -> &[u64] {
+        if !self.by_environment {
+            return &self.bits;
+        }
+        let row = self.bits.len() / ENVIRONMENTS;
+        &self.bits[environment * row..][..row]
+    }
+
+    /// The value of a thread.
+    #[must_use]
+    pub fn at(&self, environment: usize, thread: usize) -> u64 {
+        let row = self.row(environment);
+        match self.span {
+            Span::Block => row[0],
+            Span::Warp => row[thread / LANES],
+            Span::Thread => row[thread],
+        }
+    }
+
+    /// Rows that are kept.
+    fn rows(&self) -> usize {
+        if self.by_environment { ENVIRONMENTS } else { 1 }
+    }
+
+    /// `f` of every value.
+    #[must_use]
+    pub fn map(&self, f: impl Fn(u64) -> u64) -> Value {
+        let bits = self.bits.iter().map(|bits| f(*bits)).collect();
+        Value { bits, ..self.clone() }
+    }
+
+    /// `f` of both, value by value.
+    #[must_use]
+    pub fn zip(&self, other: &Value, f: impl Fn(u64, u64) -> u64) -> Value {
+        let by_environment = self.by_environment || other.by_environment;
+        let span = self.span.max(other.span);
+        let rows = self.rows().max(other.rows());
+        let mut bits = Vec::with_capacity(rows * self.row(0).len().max(other.row(0).len()));
+        for environment in 0..rows {
+            let (a, b) = (self.row(environment), other.row(environment));
+            match (self.span, other.span) {
+                (one, two) if one == two => bits.extend(a.iter().zip(b).map(|(a, b)| f(*a, *b))),
+                (Span::Block, _) => bits.extend(b.iter().map(|b| f(a[0], *b))),
+                (_, Span::Block) => bits.extend(a.iter().map(|a| f(*a, b[0]))),
+                (Span::Warp, _) => {
+                    let chunks = a.iter().zip(b.chunks(LANES));
+                    bits.extend(chunks.flat_map(|(a, b)| b.iter().map(|b| f(*a, *b))));
+                }
+                (_, _) => {
+                    let chunks = a.chunks(LANES).zip(b);
+                    bits.extend(chunks.flat_map(|(a, b)| a.iter().map(|a| f(*a, *b))));
+                }
+            }
+        }
+        Value {
+            by_environment,
+            by_data: self.by_data || other.by_data,
+            at_edge: self.at_edge || other.at_edge,
+            span,
+            bits: bits.into(),
+        }
+    }
+
+    /// `f` of all three, value by value.
+    #[must_use]
+    pub fn zip3(&self, second: &Value, third: &Value, extent: Extent, f: impl Fn(u64, u64, u64) -> u64) -> Value {
+        let span = self.span.max(second.span).max(third.span);
+        let by_environment = self.by_environment || second.by_environment || third.by_environment;
+        let rows = if by_environment { ENVIRONMENTS } else { 1 };
+        let row = extent.row(span);
+        let mut bits = Vec::with_capacity(rows * row);
+        for environment in 0..rows {
+            let rows = [self, second, third].map(|value| value.row(environment));
+            if [self, second, third].iter().all(|value| value.span == span) {
+                bits.extend((0..row).map(|at| f(rows[0][at], rows[1][at], rows[2][at])));
+                continue;
+            }
+            let place = |value: &Value, row: &[u64], at: usize| match (value.span, span) {
+                (Span::Block, _) => row[0],
+                (Span::Warp, Span::Thread) => row[at / LANES],
+                _ => row[at],
+            };
+            bits.extend(
+                (0..row).map(|at| f(place(self, rows[0], at), place(second, rows[1], at), place(third, rows[2], at))),
+            );
+        }
+        let by_data = self.by_data || second.by_data || third.by_data;
+        let at_edge = self.at_edge || second.at_edge || third.at_edge;
+        Value { by_environment, by_data, at_edge, span, bits: bits.into() }
+    }
+
+    /// `yes` where this is true, else `no`.
+    #[must_use]
+    pub fn choose(&self, yes: &Value, no: &Value, extent: Extent) -> Value {
+        match self.as_constant() {
+            Some(0) => no.clone(),
+            Some(_) => yes.clone(),
+            None if yes == no => yes.clone(),
+            None => self.zip3(yes, no, extent, |condition, yes, no| if condition != 0 { yes } else { no }),
+        }
+    }
+
+    /// `f(row, place)` over whole rows of thread values, for what lanes tell each other.
+    #[must_use]
+    pub fn exchange(
+        &self,
+        other: &Value,
+        extent: Extent,
+        f: impl Fn(&dyn Fn(usize) -> u64, u64, usize) -> u64,
+    ) -> Value {
+        let by_environment = self.by_environment || other.by_environment;
+        let rows = if by_environment { ENVIRONMENTS } else { 1 };
+        let mut bits = Vec::with_capacity(rows * extent.threads);
+        for environment in 0..rows {
+            let read = |thread: usize| self.at(environment, thread.min(extent.threads - 1));
+            bits.extend((0..extent.threads).map(|thread| f(&read, other.at(environment, thread), thread)));
+        }
+        Value {
+            by_environment,
+            by_data: self.by_data || other.by_data,
+            at_edge: self.at_edge || other.at_edge,
+            span: Span::Thread,
+            bits: bits.into(),
+        }
+    }
+
+    /// `f` of the lanes of each warp, as pairs of lane and value.
+    #[must_use]
+    pub fn by_warp(&self, extent: Extent, f: impl Fn(&mut dyn Iterator<Item = (usize, u64)>) -> u64) -> Value {
+        let rows = self.rows();
+        let mut bits = Vec::with_capacity(rows * extent.warps());
+        for environment in 0..rows {
+            for warp in 0..extent.warps() {
+                let threads = warp * LANES..((warp + 1) * LANES).min(extent.threads);
+                bits.push(f(&mut threads.map(|thread| (thread % LANES, self.at(environment, thread)))));
+            }
+        }
+        Value {
+            by_environment: self.by_environment,
+            by_data: false,
+            at_edge: false,
+            span: Span::Warp,
+            bits: bits.into(),
+        }
+    }
+
+    /// The same value with no more kept than varies.
+    #[must_use]
+    pub fn condensed(self, extent: Extent) -> Value {
+        let span = if self.span == Span::Block {
+            return self;
+        } else {
+            let rows = || (0..self.rows()).map(|environment| self.row(environment));
+            if rows().all(|row| row.iter().all(|bits| *bits == row[0])) {
+                Span::Block
+            } else if self.span == Span::Thread
+                && rows().all(|row| row.chunks(LANES).all(|warp| warp.iter().all(|bits| *bits == warp[0])))
+            {
+                Span::Warp
+            } else {
+                return self;
+            }
+        };
+        let step = match (self.span, span) {
+            (Span::Thread, Span::Warp) => LANES,
+            _ => extent.row(self.span),
+        };
+        let rows = (0..self.rows()).flat_map(|environment| self.row(environment).iter().step_by(step).copied());
+        Value { span, bits: rows.collect(), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXTENT: Extent = Extent { threads: 70 };
+
+    #[test]
+    fn values_of_every_span_meet_thread_by_thread() {
+        let threads = Value::of_threads(EXTENT, |thread| thread as u64);
+        let warps = Value::of_warps(EXTENT, |warp| 1000 * warp as u64);
+        let block = Value::sampled(EXTENT, Span::Block, |environment, _| 100_000 * environment as u64);
+        let all = [threads, warps, block];
+        for (a, b, c) in [(0, 1, 2), (1, 0, 2), (2, 0, 1), (2, 1, 0), (1, 2, 0), (0, 2, 1)] {
+            let sum = all[a].zip(&all[b], |a, b| a + b).zip(&all[c], |a, b| a + b);
+            let same = all[a].zip3(&all[b], &all[c], EXTENT, |a, b, c| a + b + c);
+            assert_eq!(sum, same);
+            assert_eq!((sum.at(3, 69), sum.at(0, 31), sum.at(23, 32)), (302_069, 31, 2_301_032));
+        }
+    }
+
+    #[test]
+    fn what_does_not_vary_is_kept_once() {
+        let threads = Value::of_threads(EXTENT, |thread| thread as u64);
+        let warp = threads.map(|thread| thread / 32).condensed(EXTENT);
+        assert_eq!((warp.span(), warp.size(), warp.at(0, 69)), (Span::Warp, 3, 2));
+        let block = threads.map(|_| 7).condensed(EXTENT);
+        assert_eq!(block.as_constant(), Some(7));
+        assert_eq!(threads.clone().condensed(EXTENT), threads);
+    }
+}

@@ -1,0 +1,232 @@
+//! The statements of one function, in a buffer that is used again for the next: what each is and where it stands. Operands
+//! are read later, and only where someone asks.
+
+use super::lexer::{Cursor, Fault};
+use super::opcode::{self, Op};
+use super::storage;
+
+/// What a statement is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// An instruction.
+    Instruction(Op),
+    /// `{`
+    Open,
+    /// `}`
+    Close,
+    /// `name:`
+    Label,
+    /// `.reg`
+    Registers,
+    /// `.loc`
+    Location,
+    /// `.branchtargets`
+    Targets,
+    /// Any other directive.
+    Other,
+}
+
+/// One statement: the bytes of the module's text from `start` to `end`, without its `;`.
+#[derive(Debug, Clone, Copy)]
+pub struct Statement {
+    /// What it is.
+    pub what: What,
+    /// Whether a predicate guards it; the text then begins at the `@`.
+    pub guarded: bool,
+    /// Its first byte.
+    pub start: u32,
+    /// One past its last byte.
+    pub end: u32,
+}
+
+/// The statements of a function, and what was seen on the way.
+#[derive(Debug, Default)]
+pub struct Body {
+    /// In order.
+    pub statements: Vec<Statement>,
+    /// Conditional branches: guarded `bra`, `ret`, `exit` and `trap`, and every `brx`.
+    pub branches: u32,
+    /// Instructions.
+    pub instructions: u32,
+    /// Calls.
+    pub calls: u32,
+    /// Whether it works on the tensor cores.
+    pub tensor: bool,
+    /// Bytes of static shared memory that are declared in it; `None` where a size was not understood.
+    pub shared: Option<u32>,
+    /// Bytes of `.local` memory that are declared in it, likewise.
+    pub local: Option<u32>,
+    /// One past the `}` that ends it.
+    pub end: usize,
+}
+
+impl Body {
+    /// Reads the body whose `{` is at `open`, in place of what was there before.
+    pub(super) fn read(&mut self, text: &[u8], open: usize) -> Result<(), Fault> {
+        self.statements.clear();
+        (self.branches, self.instructions, self.calls, self.tensor) = (0, 0, 0, false);
+        (self.shared, self.local, self.end) = (Some(0), Some(0), open);
+        let mut cursor = Cursor::new(text, open + 1);
+        let mut depth = 1;
+        loop {
+            cursor.skip_blank()?;
+            let start = cursor.at;
+            match cursor.peek() {
+                b'.' => self.directive(&mut cursor)?,
+                b'{' => {
+                    depth += 1;
+                    cursor.at += 1;
+                    self.push(What::Open, false, start, cursor.at);
+                }
+                b'}' => {
+                    depth -= 1;
+                    cursor.at += 1;
+                    if depth == 0 {
+                        self.end = cursor.at;
+                        return Ok(());
+                    }
+                    self.push(What::Close, false, start, cursor.at);
+                }
+                // LLVM leaves one behind where an assembly string ends in one.
+                b';' => cursor.at += 1,
+                0 if cursor.is_at_end() => return Err(Fault::new(open, 1, "the file ends within this function")),
+                _ => self.instruction(&mut cursor)?,
+            }
+        }
+    }
+
+    /// Reads the body of a function of a module again, whose text was read without a fault.
+    pub fn read_again(&mut self, text: &[u8], open: usize) {
+        let _ = self.read(text, open);
+    }
+
+    #[inline]
+    fn push(&mut self, what: What, guarded: bool, start: usize, end: usize) {
+        // A module of 4 GiB is refused before it is read.
+        self.statements.push(Statement { what, guarded, start: start as u32, end: end as u32 });
+    }
+
+    #[inline]
+    fn instruction(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        let start = cursor.at;
+        let guarded = cursor.take(b'@');
+        if guarded {
+            cursor.skip_blank()?;
+            cursor.take(b'!');
+            cursor.skip_blank()?;
+            if cursor.word().is_empty() {
+                return Err(Fault::new(start, 1, "a predicate is missing after `@`"));
+            }
+            cursor.skip_blank()?;
+        }
+        let opcode = cursor.at;
+        let word = cursor.word();
+        if word.is_empty() {
+            return Err(Fault::new(opcode, 1, "this is neither an instruction nor a directive"));
+        }
+        if !guarded && cursor.peek() != b'.' {
+            let after = *cursor;
+            cursor.skip_blank()?;
+            if cursor.take(b':') {
+                self.push(What::Label, false, start, opcode + word.len());
+                return Ok(());
+            }
+            *cursor = after;
+        }
+        let op = match opcode::named(word) {
+            Some(op) => op,
+            // What a later version of PTX adds has modifiers.
+            None if cursor.peek() == b'.' => Op::Unknown,
+            None => {
+                let word = String::from_utf8_lossy(word);
+                return Err(Fault::new(opcode, word.len(), format!("`{word}` is no PTX instruction")));
+            }
+        };
+        cursor.statement_end(opcode)?;
+        self.push(What::Instruction(op), guarded, start, cursor.at);
+        cursor.at += 1;
+        self.instructions += 1;
+        self.calls += u32::from(op == Op::Call);
+        self.tensor |= op.is_tensor();
+        self.branches += u32::from((guarded && op.ends_block()) || op == Op::Brx);
+        Ok(())
+    }
+
+    fn directive(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        let start = cursor.at;
+        cursor.at += 1;
+        let what = match cursor.word() {
+            b"loc" => {
+                skip_location(cursor, start)?;
+                self.push(What::Location, false, start, cursor.at);
+                return Ok(());
+            }
+            b"file" => return skip_file(cursor, start),
+            b"reg" => What::Registers,
+            b"branchtargets" => What::Targets,
+            b"shared" => {
+                cursor.statement_end(start)?;
+                let size = storage::size(&cursor.text[start..cursor.at], self.shared);
+                self.shared = size;
+                What::Other
+            }
+            b"local" => {
+                cursor.statement_end(start)?;
+                self.local = storage::size(&cursor.text[start..cursor.at], self.local);
+                What::Other
+            }
+            b"" => return Err(Fault::new(start, 1, "a directive has no name")),
+            _ => What::Other,
+        };
+        cursor.statement_end(start)?;
+        self.push(what, false, start, cursor.at);
+        cursor.at += 1;
+        Ok(())
+    }
+}
+
+/// Over the rest of a `.loc`, which no `;` ends: three numbers, and for inlined code `function_name` and `inlined_at`.
+fn skip_location(cursor: &mut Cursor<'_>, start: usize) -> Result<(), Fault> {
+    let malformed = || Fault::new(start, 4, "this `.loc` has not the form `.loc file line column`");
+    for _ in 0..3 {
+        skip_spaces(cursor);
+        cursor.number().ok_or_else(malformed)?;
+    }
+    let mut last = cursor.at;
+    loop {
+        skip_spaces(cursor);
+        if !cursor.take(b',') {
+            cursor.at = last;
+            return Ok(());
+        }
+        cursor.skip_blank()?;
+        cursor.word();
+        // A name, perhaps with an offset, or three numbers.
+        while matches!(cursor.peek(), b' ' | b'\t' | b'+' | b'$' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z') {
+            cursor.at += 1;
+        }
+        last = cursor.at;
+    }
+}
+
+fn skip_spaces(cursor: &mut Cursor<'_>) {
+    while matches!(cursor.peek(), b' ' | b'\t') {
+        cursor.at += 1;
+    }
+}
+
+/// Over a `.file`, which no `;` ends: a number, a name in quotes, perhaps two more numbers.
+pub(super) fn skip_file(cursor: &mut Cursor<'_>, start: usize) -> Result<(), Fault> {
+    let malformed = || Fault::new(start, 5, "this `.file` has not the form `.file number \"name\"`");
+    skip_spaces(cursor);
+    cursor.number().ok_or_else(malformed)?;
+    skip_spaces(cursor);
+    if cursor.peek() != b'"' {
+        return Err(malformed());
+    }
+    cursor.skip_string()?;
+    // A time and a size, or a checksum.
+    let rest = &cursor.text[cursor.at..];
+    cursor.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+    Ok(())
+}

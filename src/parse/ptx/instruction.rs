@@ -1,0 +1,702 @@
+//! The instructions of one function with their operands, for whoever follows values through it.
+
+use hashbrown::HashMap;
+
+use super::body::{Body, What};
+use super::lexer::Cursor;
+use super::opcode::Op;
+use super::operand::{self, Operand, Reg, Registers};
+
+/// The type of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "the names are those of the types")]
+pub enum Type {
+    #[default]
+    None,
+    Pred,
+    Bits(u8),
+    Unsigned(u8),
+    Signed(u8),
+    F32,
+    F64,
+    /// A floating-point type of 16 bits or fewer, or several in one register.
+    Small,
+}
+
+impl Type {
+    fn named(word: &[u8]) -> Option<Type> {
+        Some(match word {
+            b"pred" => Type::Pred,
+            b"b8" => Type::Bits(8),
+            b"b16" => Type::Bits(16),
+            b"b32" => Type::Bits(32),
+            b"b64" => Type::Bits(64),
+            b"b128" => Type::Bits(128),
+            b"u8" => Type::Unsigned(8),
+            b"u16" => Type::Unsigned(16),
+            b"u32" => Type::Unsigned(32),
+            b"u64" => Type::Unsigned(64),
+            b"s8" => Type::Signed(8),
+            b"s16" => Type::Signed(16),
+            b"s32" => Type::Signed(32),
+            b"s64" => Type::Signed(64),
+            b"f32" | b"tf32" => Type::F32,
+            b"f64" => Type::F64,
+            b"f16" | b"f16x2" | b"bf16" | b"bf16x2" | b"e4m3" | b"e5m2" | b"e4m3x2" | b"e5m2x2" => Type::Small,
+            _ => return None,
+        })
+    }
+
+    /// Bits of a value.
+    #[must_use]
+    pub fn width(self) -> u32 {
+        match self {
+            Type::Pred => 1,
+            Type::Bits(bits) | Type::Unsigned(bits) | Type::Signed(bits) => u32::from(bits),
+            Type::F64 => 64,
+            Type::None | Type::F32 | Type::Small => 32,
+        }
+    }
+
+    /// Whether comparisons and divisions take the sign into account.
+    #[must_use]
+    pub fn is_signed(self) -> bool {
+        matches!(self, Type::Signed(_))
+    }
+
+    /// Whether values are floating-point numbers.
+    #[must_use]
+    pub fn is_float(self) -> bool {
+        matches!(self, Type::F32 | Type::F64 | Type::Small)
+    }
+}
+
+/// Comparisons of `setp` and `set`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "the names are those of the comparisons")]
+pub enum Cond {
+    #[default]
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    /// Unsigned, whatever the type.
+    Lo,
+    Ls,
+    Hi,
+    Hs,
+    /// True also where an operand is not a number.
+    Equ,
+    Neu,
+    Ltu,
+    Leu,
+    Gtu,
+    Geu,
+    Num,
+    Nan,
+}
+
+impl Cond {
+    fn named(word: &[u8]) -> Option<Cond> {
+        Some(match word {
+            b"eq" => Cond::Eq,
+            b"ne" => Cond::Ne,
+            b"lt" => Cond::Lt,
+            b"le" => Cond::Le,
+            b"gt" => Cond::Gt,
+            b"ge" => Cond::Ge,
+            b"lo" => Cond::Lo,
+            b"ls" => Cond::Ls,
+            b"hi" => Cond::Hi,
+            b"hs" => Cond::Hs,
+            b"equ" => Cond::Equ,
+            b"neu" => Cond::Neu,
+            b"ltu" => Cond::Ltu,
+            b"leu" => Cond::Leu,
+            b"gtu" => Cond::Gtu,
+            b"geu" => Cond::Geu,
+            b"num" => Cond::Num,
+            b"nan" => Cond::Nan,
+            _ => return None,
+        })
+    }
+}
+
+/// How `setp` joins its result with a predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "the names are those of the operations")]
+pub enum Logic {
+    #[default]
+    None,
+    And,
+    Or,
+    Xor,
+}
+
+/// The memory that an access goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "the names are those of the spaces")]
+pub enum Space {
+    #[default]
+    Generic,
+    Param,
+    Global,
+    Shared,
+    Local,
+    Const,
+}
+
+/// Modifiers, one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mods(u32);
+
+macro_rules! mods {
+    ($($name:ident = $words:pat),* $(,)?) => {
+        /// The modifiers that something here asks for.
+        #[derive(Clone, Copy)]
+        #[allow(clippy::upper_case_acronyms, reason = "short names of bits")]
+        enum Bit { $($name),* }
+        impl Mods {
+            fn named(word: &[u8]) -> Option<Bit> {
+                match word { $($words => Some(Bit::$name),)* _ => None }
+            }
+            $(
+                #[doc = concat!("Whether `", stringify!($words), "` is among them.")]
+                #[must_use]
+                #[allow(non_snake_case, reason = "made from the names of the bits")]
+                pub fn $name(self) -> bool { self.0 & (1 << Bit::$name as u32) != 0 }
+            )*
+        }
+    };
+}
+
+#[allow(non_camel_case_types, reason = "the names are those of the accessors")]
+mod bits {
+    use super::Mods;
+    mods! {
+        is_wide = b"wide",
+        is_high = b"hi",
+        is_approx = b"approx" | b"full",
+        is_uni = b"uni",
+        is_sync = b"sync",
+        is_volatile = b"volatile" | b"relaxed" | b"acquire" | b"mmio",
+        is_up = b"up",
+        is_down = b"down",
+        is_butterfly = b"bfly",
+        is_index = b"idx",
+        is_all = b"all",
+        is_any = b"any",
+        is_ballot = b"ballot",
+        is_arrive = b"arrive",
+        is_reduction = b"red",
+        is_warp = b"warp",
+        is_cluster = b"cluster",
+        is_wrap = b"wrap",
+        is_left = b"l",
+        is_shift_amount = b"shiftamt",
+        is_to = b"to",
+        is_rounded = b"rn" | b"rz" | b"rm" | b"rp",
+        is_rounded_to_even = b"rni",
+        is_rounded_down = b"rmi",
+        is_rounded_up = b"rpi",
+        is_predicate = b"pred",
+        is_cache_copy = b"async",
+        is_extended = b"cc",
+    }
+    impl Mods {
+        pub(super) fn set(&mut self, word: &[u8]) {
+            if let Some(bit) = Mods::named(word) {
+                self.0 |= 1 << bit as u32;
+            }
+        }
+    }
+}
+
+/// What guards an instruction: a predicate, and whether it has to be false.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guard {
+    /// The predicate.
+    pub register: Reg,
+    /// `@!`
+    pub negated: bool,
+}
+
+/// One instruction.
+#[derive(Debug, Clone, Copy)]
+pub struct Instruction {
+    /// What it does.
+    pub op: Op,
+    /// The type of the operation: the first that the opcode names, which of a conversion is what it converts to.
+    pub kind: Type,
+    /// The type of what is converted or compared, where the opcode names a second.
+    pub from: Type,
+    /// Its comparison.
+    pub cond: Cond,
+    /// What joins the comparison with a predicate.
+    pub logic: Logic,
+    /// The memory that it accesses.
+    pub space: Space,
+    /// Modifiers.
+    pub mods: Mods,
+    /// Its predicate.
+    pub guard: Option<Guard>,
+    /// Its byte in the module's text.
+    pub at: u32,
+    /// The statement that it is.
+    pub statement: u32,
+    first: u32,
+    count: u16,
+    destinations: u16,
+}
+
+/// All instructions of a function.
+#[derive(Debug)]
+pub struct Code<'t> {
+    /// In order.
+    pub instructions: Vec<Instruction>,
+    /// Names of variables, functions and labels that operands mention.
+    pub names: Vec<&'t [u8]>,
+    /// How many registers there are; their numbers are below.
+    pub registers: u32,
+    operands: Vec<Operand>,
+    /// Labels by name: the instruction that follows.
+    labels: HashMap<&'t [u8], u32>,
+    /// Branch tables by their label: indices of `names`.
+    tables: HashMap<&'t [u8], Vec<u32>>,
+}
+
+impl<'t> Code<'t> {
+    /// Reads the instructions of `body`, whose function has these `parameters` (the list with its brackets).
+    #[must_use]
+    pub fn read(text: &'t [u8], body: &Body, parameters: &'t [u8]) -> Code<'t> {
+        let mut reader = Reader {
+            code: Code {
+                instructions: Vec::with_capacity(body.instructions as usize),
+                names: Vec::new(),
+                registers: 0,
+                operands: Vec::with_capacity(body.instructions as usize * 3),
+                labels: HashMap::new(),
+                tables: HashMap::new(),
+            },
+            registers: Registers::new(),
+            names: HashMap::new(),
+            parameters: parameter_names(parameters),
+        };
+        let mut label: &[u8] = &[];
+        for (number, statement) in (0..).zip(&body.statements) {
+            let bytes = &text[statement.start as usize..statement.end as usize];
+            match statement.what {
+                What::Instruction(op) => reader.instruction(op, bytes, statement.start, number),
+                What::Open => reader.registers.open(),
+                What::Close => reader.registers.close(),
+                What::Label => {
+                    label = bytes;
+                    let next = reader.code.instructions.len();
+                    reader.code.labels.insert(bytes, u32::try_from(next).unwrap_or(u32::MAX));
+                }
+                What::Registers => reader.registers.declare(bytes),
+                What::Targets => reader.targets(label, bytes),
+                What::Location | What::Other => {}
+            }
+        }
+        reader.code.registers = reader.registers.count;
+        reader.code
+    }
+
+    /// What an instruction writes, and where it branches to.
+    #[must_use]
+    pub fn destinations(&self, instruction: &Instruction) -> &[Operand] {
+        &self.operands[instruction.first as usize..][..usize::from(instruction.destinations)]
+    }
+
+    /// What it reads.
+    #[must_use]
+    pub fn sources(&self, instruction: &Instruction) -> &[Operand] {
+        let all = &self.operands[instruction.first as usize..][..usize::from(instruction.count)];
+        &all[usize::from(instruction.destinations)..]
+    }
+
+    /// The instruction that follows the label which the operand names.
+    #[must_use]
+    pub fn target(&self, operand: Option<&Operand>) -> Option<u32> {
+        match operand {
+            Some(Operand::Symbol(name, _)) => self.labels.get(self.names[*name as usize]).copied(),
+            _ => None,
+        }
+    }
+
+    /// The names of the functions that are called.
+    pub fn callees(&self) -> impl Iterator<Item = &'t [u8]> {
+        let calls = self.instructions.iter().filter(|one| one.op == Op::Call);
+        calls.filter_map(|one| match self.sources(one).first() {
+            Some(Operand::Symbol(name, _)) => Some(self.names[*name as usize]),
+            _ => None,
+        })
+    }
+
+    /// The instructions that a branch table leads to.
+    pub fn table(&self, operand: Option<&Operand>) -> impl Iterator<Item = u32> {
+        let name = match operand {
+            Some(Operand::Symbol(name, _)) => self.tables.get(self.names[*name as usize]),
+            _ => None,
+        };
+        name.into_iter().flatten().filter_map(|name| self.labels.get(self.names[*name as usize]).copied())
+    }
+}
+
+/// The names in a parameter list, in order: the last word of each declaration that is no number.
+fn parameter_names(list: &[u8]) -> HashMap<&[u8], u32> {
+    let mut names = HashMap::new();
+    let inner = list.strip_prefix(b"(").and_then(|list| list.strip_suffix(b")")).unwrap_or(list);
+    for (number, declaration) in (0..).zip(inner.split(|byte| *byte == b',')) {
+        let mut cursor = Cursor::new(declaration, 0);
+        let mut name: &[u8] = &[];
+        while cursor.skip_blank().is_ok() && !cursor.is_at_end() {
+            if cursor.take(b'.') {
+                cursor.word();
+                continue;
+            }
+            if cursor.take(b'[') {
+                break;
+            }
+            let word = cursor.word();
+            match word.first() {
+                Some(byte) if !byte.is_ascii_digit() => name = word,
+                Some(_) => {}
+                None => cursor.at += 1,
+            }
+        }
+        names.insert(name, number);
+    }
+    names
+}
+
+struct Reader<'t> {
+    code: Code<'t>,
+    registers: Registers<'t>,
+    names: HashMap<&'t [u8], u32>,
+    parameters: HashMap<&'t [u8], u32>,
+}
+
+impl<'t> Reader<'t> {
+    fn name(&mut self, name: &'t [u8]) -> u32 {
+        let names = &mut self.code.names;
+        *self.names.entry(name).or_insert_with(|| {
+            names.push(name);
+            u32::try_from(names.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    fn targets(&mut self, label: &'t [u8], bytes: &'t [u8]) {
+        let mut cursor = Cursor::new(bytes, b".branchtargets".len().min(bytes.len()));
+        let mut list = Vec::new();
+        while cursor.skip_blank().is_ok() {
+            let word = cursor.word();
+            if word.is_empty() {
+                break;
+            }
+            list.push(self.name(word));
+            if cursor.skip_blank().is_err() || !cursor.take(b',') {
+                break;
+            }
+        }
+        self.code.tables.insert(label, list);
+    }
+
+    fn instruction(&mut self, op: Op, bytes: &'t [u8], at: u32, statement: u32) {
+        let mut cursor = Cursor::new(bytes, 0);
+        let guard = self.guard(&mut cursor);
+        cursor.word();
+        let first = u32::try_from(self.code.operands.len()).unwrap_or(u32::MAX);
+        let mut one = Instruction {
+            op,
+            kind: Type::None,
+            from: Type::None,
+            cond: Cond::Eq,
+            logic: Logic::None,
+            space: Space::Generic,
+            mods: Mods::default(),
+            guard,
+            at,
+            statement,
+            first,
+            count: 0,
+            destinations: 0,
+        };
+        while cursor.take(b'.') {
+            let word = cursor.word();
+            // `.shared::cta`
+            while cursor.take(b':') {
+                cursor.word();
+            }
+            modifier(&mut one, word);
+        }
+        if op == Op::Call {
+            self.call(&mut cursor);
+        } else {
+            self.operands(&mut cursor, &mut one);
+        }
+        let count = self.code.operands.len() - first as usize;
+        one.count = u16::try_from(count).unwrap_or(u16::MAX);
+        self.code.operands.truncate(first as usize + usize::from(one.count));
+        self.code.instructions.push(one);
+    }
+
+    fn guard(&mut self, cursor: &mut Cursor<'t>) -> Option<Guard> {
+        if !cursor.take(b'@') {
+            return None;
+        }
+        cursor.skip_blank().ok()?;
+        let negated = cursor.take(b'!');
+        cursor.skip_blank().ok()?;
+        let register = self.registers.of(cursor.word());
+        cursor.skip_blank().ok()?;
+        Some(Guard { register, negated })
+    }
+
+    /// The name of what is called, and the names of the parameters that are passed: `(r), f, (a, b), prototype`.
+    fn call(&mut self, cursor: &mut Cursor<'t>) {
+        if cursor.skip_blank().is_err() {
+            return;
+        }
+        if cursor.take(b'(') {
+            skip_past(cursor, b')');
+            skip_past(cursor, b',');
+        }
+        if cursor.skip_blank().is_err() {
+            return;
+        }
+        let callee = cursor.word();
+        let callee = match self.registers.known(callee) {
+            Some(register) => Operand::Register(register),
+            None => Operand::Symbol(self.name(callee), 0),
+        };
+        self.code.operands.push(callee);
+        skip_past(cursor, b'(');
+        while cursor.skip_blank().is_ok() {
+            let word = cursor.word();
+            if word.is_empty() {
+                return;
+            }
+            let name = self.name(word);
+            self.code.operands.push(Operand::Symbol(name, 0));
+            if cursor.skip_blank().is_err() || !cursor.take(b',') {
+                return;
+            }
+        }
+    }
+
+    /// The operand list; the first operand is the destination, unless the instruction has none.
+    fn operands(&mut self, cursor: &mut Cursor<'t>, one: &mut Instruction) {
+        let double = one.kind == Type::F64;
+        let mut is_first = !one.op.has_no_destination() || (one.op == Op::Bar && one.mods.is_reduction());
+        loop {
+            if cursor.skip_blank().is_err() || cursor.is_at_end() {
+                return;
+            }
+            self.operand(cursor, double, one.space);
+            if is_first {
+                while cursor.skip_blank().is_ok() && cursor.take(b'|') {
+                    self.operand(cursor, double, one.space);
+                }
+                let count = self.code.operands.len() - one.first as usize;
+                one.destinations = u16::try_from(count).unwrap_or(u16::MAX);
+                is_first = false;
+            }
+            if cursor.skip_blank().is_err() || !cursor.take(b',') {
+                return;
+            }
+        }
+    }
+
+    fn operand(&mut self, cursor: &mut Cursor<'t>, double: bool, space: Space) {
+        match cursor.peek() {
+            b'{' => {
+                cursor.at += 1;
+                loop {
+                    if cursor.skip_blank().is_err() || cursor.take(b'}') || cursor.is_at_end() {
+                        return;
+                    }
+                    let before = cursor.at;
+                    self.operand(cursor, double, space);
+                    if cursor.skip_blank().is_err() || !(cursor.take(b',') || cursor.at > before) {
+                        return;
+                    }
+                }
+            }
+            b'[' => {
+                cursor.at += 1;
+                self.memory(cursor, space);
+                skip_past(cursor, b']');
+            }
+            b'!' => {
+                cursor.at += 1;
+                let _ = cursor.skip_blank();
+                let register = self.registers.of(cursor.word());
+                self.code.operands.push(Operand::Not(register));
+            }
+            b'-' => {
+                cursor.at += 1;
+                let _ = cursor.skip_blank();
+                let word = number_or_word(cursor);
+                let operand = match operand::constant(word, true, double) {
+                    Some(value) => Operand::Constant(value),
+                    None => Operand::Minus(self.registers.of(word)),
+                };
+                self.code.operands.push(operand);
+            }
+            b'(' => {
+                // An expression of constants; nothing here needs its value.
+                skip_past(cursor, b')');
+                self.code.operands.push(Operand::Sink);
+            }
+            _ => {
+                let word = number_or_word(cursor);
+                if word.is_empty() {
+                    // Something that no operand begins with: the statement was checked, so it is passed over.
+                    cursor.at += 1;
+                    return;
+                }
+                let operand = self.plain(word, cursor, double);
+                self.code.operands.push(operand);
+            }
+        }
+    }
+
+    fn plain(&mut self, word: &'t [u8], cursor: &mut Cursor<'t>, double: bool) -> Operand {
+        if word == b"_" {
+            return Operand::Sink;
+        }
+        if word[0].is_ascii_digit() {
+            return operand::constant(word, false, double).map_or(Operand::Sink, Operand::Constant);
+        }
+        if let Some(register) = self.registers.known(word) {
+            skip_element(cursor);
+            return Operand::Register(register);
+        }
+        if word[0] == b'%' || word == b"WARP_SZ" {
+            if let Some(special) = operand::special(word, None) {
+                let axis = axis(cursor);
+                return Operand::Special(operand::special(word, axis).unwrap_or(special));
+            }
+            skip_element(cursor);
+            return Operand::Register(self.registers.of(word));
+        }
+        let distance = distance(cursor);
+        Operand::Symbol(self.name(word), distance)
+    }
+
+    /// What stands within `[ ]`.
+    fn memory(&mut self, cursor: &mut Cursor<'t>, space: Space) {
+        let _ = cursor.skip_blank();
+        let word = number_or_word(cursor);
+        if word.is_empty() {
+            self.code.operands.push(Operand::Sink);
+            return;
+        }
+        let _ = cursor.skip_blank();
+        let operand = if word[0].is_ascii_digit() {
+            Operand::Fixed(operand::constant(word, false, false).unwrap_or(0))
+        } else if let Some(register) = self.registers.known(word) {
+            Operand::Memory(register, distance(cursor))
+        } else if word[0] == b'%' {
+            Operand::Memory(self.registers.of(word), distance(cursor))
+        } else if let Some(position) = self.parameters.get(word).filter(|_| space == Space::Param) {
+            Operand::Parameter(*position, distance(cursor))
+        } else {
+            let name = self.name(word);
+            Operand::Symbol(name, distance(cursor))
+        };
+        self.code.operands.push(operand);
+        // Coordinates of a texture, or of a tensor, follow the handle.
+        while cursor.skip_blank().is_ok() && cursor.take(b',') {
+            let _ = cursor.skip_blank();
+            let before = cursor.at;
+            self.operand(cursor, false, space);
+            if cursor.at == before {
+                return;
+            }
+        }
+    }
+}
+
+fn modifier(one: &mut Instruction, word: &[u8]) {
+    if let Some(kind) = Type::named(word) {
+        if kind == Type::Pred {
+            one.mods.set(word);
+        }
+        if one.kind == Type::None {
+            one.kind = kind;
+        } else if one.from == Type::None {
+            one.from = kind;
+        }
+        return;
+    }
+    match word {
+        b"param" => one.space = Space::Param,
+        b"global" => one.space = Space::Global,
+        b"shared" => one.space = Space::Shared,
+        b"local" => one.space = Space::Local,
+        b"const" => one.space = Space::Const,
+        b"and" => one.logic = Logic::And,
+        b"or" => one.logic = Logic::Or,
+        b"xor" => one.logic = Logic::Xor,
+        _ => {
+            one.mods.set(word);
+            if let Some(cond) = Cond::named(word).filter(|_| matches!(one.op, Op::Setp | Op::Set)) {
+                one.cond = cond;
+            }
+        }
+    }
+}
+
+/// A word; a number with its fraction and exponent is one too.
+fn number_or_word<'t>(cursor: &mut Cursor<'t>) -> &'t [u8] {
+    let start = cursor.at;
+    let word = cursor.word();
+    let is_decimal = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+    if is_decimal && cursor.take(b'.') {
+        let fraction = cursor.word();
+        if matches!(fraction.last(), Some(b'e' | b'E')) && (cursor.take(b'-') || cursor.take(b'+')) {
+            cursor.word();
+        }
+        return &cursor.text[start..cursor.at];
+    }
+    word
+}
+
+fn skip_past(cursor: &mut Cursor<'_>, byte: u8) {
+    let rest = &cursor.text[cursor.at..];
+    cursor.at += memchr::memchr(byte, rest).map_or(rest.len(), |at| at + 1);
+}
+
+/// Over `.x` of a vector register.
+fn skip_element(cursor: &mut Cursor<'_>) {
+    if cursor.take(b'.') {
+        cursor.word();
+    }
+}
+
+fn axis(cursor: &mut Cursor<'_>) -> Option<u8> {
+    cursor.take(b'.').then(|| match cursor.word() {
+        b"y" => 1,
+        b"z" => 2,
+        _ => 0,
+    })
+}
+
+/// `+8` or `-8` after a name.
+fn distance(cursor: &mut Cursor<'_>) -> i64 {
+    let _ = cursor.skip_blank();
+    let negative = match cursor.peek() {
+        b'+' => false,
+        b'-' => true,
+        _ => return 0,
+    };
+    cursor.at += 1;
+    let _ = cursor.skip_blank();
+    let negative = negative ^ cursor.take(b'-');
+    operand::constant(cursor.word(), negative, false).unwrap_or(0).cast_signed()
+}

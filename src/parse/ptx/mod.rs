@@ -1,0 +1,17 @@
+//! PTX, from any compiler: a module's functions with their declarations, and the instructions of one function at a time.
+
+mod body;
+mod instruction;
+mod lexer;
+mod location;
+mod module;
+mod opcode;
+mod operand;
+mod storage;
+
+pub use body::{Body, Statement, What};
+pub use instruction::{Code, Cond, Guard, Instruction, Logic, Mods, Space, Type};
+pub use location::{Locations, Spot};
+pub use module::{PtxFault, looks_like_ptx, read_ptx};
+pub use opcode::Op;
+pub use operand::{Operand, Reg, Special};

@@ -1,0 +1,469 @@
+//! The outline of a module: versions, files, variables, and the functions with their directives.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::body::{self, Body};
+use super::lexer::{Cursor, Fault};
+use crate::model::{Arch, BlockSize, Bounds, Function, InputFacts, Kind, Module, Report};
+
+/// Why a file could not be read to its end, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PtxFault {
+    /// The file as shown.
+    pub name: String,
+    /// What is wrong.
+    pub message: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The text of the line, as far as it is worth showing.
+    pub text: String,
+    /// The bytes of that text that it concerns.
+    pub span: Range<usize>,
+    /// Functions that were read before.
+    pub functions: usize,
+}
+
+/// Longest part of a faulty line that is kept.
+const SHOWN: usize = 160;
+
+/// Largest text: positions are kept in 32 bits.
+const MOST: usize = u32::MAX as usize;
+
+/// Whether a text that begins like `start` is PTX: its first word is `.version`.
+#[must_use]
+pub fn looks_like_ptx(start: &[u8]) -> bool {
+    let mut cursor = Cursor::new(start, 0);
+    skip_mark(&mut cursor);
+    cursor.skip_blank().is_ok() && start[cursor.at..].starts_with(b".version")
+}
+
+fn skip_mark(cursor: &mut Cursor<'_>) {
+    if cursor.text.starts_with(b"\xef\xbb\xbf") {
+        cursor.at = 3;
+    }
+}
+
+/// Reads the PTX `text`, which came from the file called `name`, into `report`.
+///
+/// # Errors
+/// When it is no PTX, or damaged. The functions before the fault are in the report all the same.
+pub fn read_ptx(text: Arc<[u8]>, name: &str, report: &mut Report) -> Result<(), PtxFault> {
+    let input = u32::try_from(report.inputs.len()).unwrap_or(u32::MAX);
+    report.inputs.push(InputFacts {
+        name: name.to_owned(),
+        bytes: text.len() as u64,
+        compiles_cuda: true,
+        ..InputFacts::default()
+    });
+    let mut reader = Reader {
+        outline: Outline { files: Vec::new(), functions: Vec::new(), shared: Vec::new() },
+        arch: None,
+        lines: Lines { counted: 0, line: 1 },
+        body: Body::default(),
+        seen_version: false,
+    };
+    let result = if text.len() > MOST {
+        Err(Fault::new(0, 0, "the file has more than 4 GiB"))
+    } else {
+        reader.read(&text, report)
+    };
+    let mut outline = reader.outline;
+    outline.files.sort_by_key(|(number, _)| *number);
+    outline.count_module_shared(&text);
+    report.inputs[input as usize].records = outline.functions.len() as u64;
+    let functions = outline.functions.len();
+    let fault = result.err().map(|fault| placed(&text, name, functions, &fault));
+    report.modules.push(Module { input, text, files: outline.files, functions: outline.functions });
+    fault.map_or(Ok(()), Err)
+}
+
+fn placed(text: &[u8], name: &str, functions: usize, fault: &Fault) -> PtxFault {
+    let at = fault.at.min(text.len());
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |at| at + 1);
+    // Of a line without an end, what is before the fault matters less than the fault.
+    let start = start.max(at.saturating_sub(SHOWN / 2));
+    let rest = &text[start..];
+    let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()).min(SHOWN);
+    let line = u32::try_from(bytecount::count(&text[..at], b'\n') + 1).unwrap_or(u32::MAX);
+    let shown = |bytes: &[u8]| crate::model::symbol::printable(&String::from_utf8_lossy(bytes)).into_owned();
+    let (from, to) = (at - start, (at - start + fault.length).min(length).max(at - start));
+    let before = shown(&rest[..from.min(length)]);
+    let marked = shown(&rest[from.min(length)..to.min(length)]);
+    let span = before.len()..before.len() + marked.len();
+    let text = format!("{before}{marked}{}", shown(&rest[to.min(length)..length]));
+    PtxFault { name: name.to_owned(), message: fault.message.clone(), line, text, span, functions }
+}
+
+/// What is gathered of a module.
+struct Outline {
+    files: Vec<(u32, Range<usize>)>,
+    functions: Vec<Function>,
+    /// Names of shared variables that belong to no function.
+    shared: Vec<Range<usize>>,
+}
+
+impl Outline {
+    /// A variable of the module counts for every function that uses it; which of them do is not followed through calls, so
+    /// that the size is unknown then.
+    fn count_module_shared(&mut self, text: &[u8]) {
+        for name in &self.shared {
+            let finder = memchr::memmem::Finder::new(&text[name.clone()]);
+            for function in &mut self.functions {
+                if function.shared.is_some() && finder.find(&text[function.body.clone()]).is_some() {
+                    function.shared = None;
+                }
+            }
+        }
+    }
+}
+
+/// Counts lines, each once.
+struct Lines {
+    counted: usize,
+    line: u32,
+}
+
+impl Lines {
+    /// The line of the byte at `at`, which never lies before one that was asked for.
+    fn of(&mut self, text: &[u8], at: usize) -> u32 {
+        let more = bytecount::count(&text[self.counted..at], b'\n');
+        self.counted = at;
+        self.line = self.line.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        self.line
+    }
+}
+
+struct Reader {
+    outline: Outline,
+    arch: Option<Arch>,
+    lines: Lines,
+    body: Body,
+    seen_version: bool,
+}
+
+impl Reader {
+    fn read(&mut self, text: &[u8], report: &mut Report) -> Result<(), Fault> {
+        let mut cursor = Cursor::new(text, 0);
+        skip_mark(&mut cursor);
+        loop {
+            cursor.skip_blank()?;
+            let start = cursor.at;
+            if text[start..].iter().all(|byte| *byte == 0) {
+                // What a runtime compiler writes out may have the string's end with it.
+                return if self.seen_version { Ok(()) } else { Err(Fault::new(start, 0, NO_VERSION)) };
+            }
+            let is_directive = cursor.take(b'.');
+            let word = cursor.word();
+            let is_version = is_directive && word == b"version";
+            if !(self.seen_version || is_version) {
+                return Err(Fault::new(start, word.len().max(1) + usize::from(is_directive), NO_VERSION));
+            }
+            if !is_directive {
+                return Err(self.misplaced(&cursor, start, word));
+            }
+            self.directive(&mut cursor, start, word, report)?;
+        }
+    }
+
+    fn misplaced(&self, cursor: &Cursor<'_>, start: usize, word: &[u8]) -> Fault {
+        let length = cursor.word_at(start);
+        match word {
+            b"" => Fault::new(start, length, "outside of a function, only directives may stand here"),
+            word => {
+                let word = String::from_utf8_lossy(word);
+                Fault::new(start, length, format!("`{word}` stands outside of any function"))
+            }
+        }
+    }
+
+    fn directive(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        start: usize,
+        word: &[u8],
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        match word {
+            b"version" => {
+                cursor.skip_blank()?;
+                let at = cursor.at;
+                let major = cursor.number();
+                let minor = cursor.take(b'.').then(|| cursor.number()).flatten();
+                major.zip(minor).ok_or_else(|| {
+                    Fault::new(at, cursor.word_at(at), "a version of PTX is two numbers, as in `.version 8.5`")
+                })?;
+                self.seen_version = true;
+            }
+            b"target" => self.target(cursor)?,
+            b"address_size" => {
+                cursor.skip_blank()?;
+                cursor.number().ok_or_else(|| Fault::new(start, 13, "an address size is 32 or 64"))?;
+            }
+            b"file" => {
+                body::skip_file(cursor, start)?;
+                self.outline.files.extend(file(cursor.text, start));
+            }
+            b"section" => skip_section(cursor, start)?,
+            b"visible" | b"weak" | b"extern" | b"common" | b"entry" | b"func" => {
+                return self.function_or_variable(cursor, start, word, report);
+            }
+            b"shared" => {
+                cursor.statement_end(start)?;
+                self.outline.shared.extend(variable(cursor.text, start, cursor.at));
+                cursor.at += 1;
+            }
+            b"loc" => return Err(Fault::new(start, 4, "a `.loc` stands outside of any function")),
+            b"" => return Err(Fault::new(start, 1, "a directive has no name")),
+            // Variables, aliases, pragmas, and what a later version of PTX adds.
+            _ => {
+                cursor.statement_end(start)?;
+                cursor.at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// `.target sm_90a, texmode_independent`
+    fn target(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        cursor.skip_blank()?;
+        let at = cursor.at;
+        let name = cursor.word();
+        self.arch = Arch::from_bytes(name);
+        if name.is_empty() {
+            return Err(Fault::new(at, 1, "a target has no name"));
+        }
+        loop {
+            cursor.skip_blank()?;
+            if !cursor.take(b',') {
+                return Ok(());
+            }
+            cursor.skip_blank()?;
+            if self.arch.is_none() {
+                self.arch = Arch::from_bytes(&cursor.text[cursor.at..cursor.at + cursor.word_at(cursor.at)]);
+            }
+            cursor.word();
+        }
+    }
+
+    /// After `.visible`, `.entry` and the like: a function with or without a body, or a variable.
+    fn function_or_variable(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        start: usize,
+        first: &[u8],
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        let mut word = first;
+        let kind = loop {
+            match word {
+                b"entry" => break Kind::Entry,
+                b"func" => break Kind::Function,
+                b"visible" | b"weak" | b"extern" | b"common" => {}
+                _ => {
+                    let is_dynamic = first == b"extern";
+                    cursor.statement_end(start)?;
+                    if word == b"shared" && !is_dynamic {
+                        self.outline.shared.extend(variable(cursor.text, start, cursor.at));
+                    }
+                    cursor.at += 1;
+                    return Ok(());
+                }
+            }
+            cursor.skip_blank()?;
+            if !cursor.take(b'.') {
+                return Err(Fault::new(cursor.at, cursor.word_at(cursor.at), "a directive is missing here"));
+            }
+            word = cursor.word();
+        };
+        self.function(cursor, start, kind, report)
+    }
+
+    fn function(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        start: usize,
+        kind: Kind,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        let text = cursor.text;
+        // Attributes and what is returned may stand before the name.
+        loop {
+            cursor.skip_blank()?;
+            match cursor.peek() {
+                b'(' => skip_brackets(cursor)?,
+                b'.' => {
+                    cursor.at += 1;
+                    cursor.word();
+                }
+                _ => break,
+            }
+        }
+        let at = cursor.at;
+        let name = cursor.word();
+        if name.is_empty() {
+            return Err(Fault::new(at, 1, "a function has no name"));
+        }
+        cursor.skip_blank()?;
+        let parameters = cursor.at;
+        if cursor.peek() == b'(' {
+            skip_brackets(cursor)?;
+        }
+        let parameters = parameters..cursor.at;
+        let mut bounds = Bounds::default();
+        loop {
+            cursor.skip_blank()?;
+            match cursor.peek() {
+                b';' => {
+                    // A declaration.
+                    cursor.at += 1;
+                    return Ok(());
+                }
+                b'{' => break,
+                b'.' => directive_of_function(cursor, &mut bounds)?,
+                _ if cursor.is_at_end() => {
+                    return Err(Fault::new(at, name.len(), "the file ends before the body of this function"));
+                }
+                _ => {
+                    let length = cursor.word_at(cursor.at);
+                    return Err(Fault::new(cursor.at, length, "the body of a function, or a directive, has to follow"));
+                }
+            }
+        }
+        let head_line = self.lines.of(text, start);
+        let open = cursor.at;
+        let body_line = self.lines.of(text, open);
+        self.body.read(text, open)?;
+        cursor.at = self.body.end;
+        self.outline.functions.push(Function {
+            name: report.names.intern(name),
+            kind,
+            arch: self.arch,
+            head: (start, head_line),
+            parameters,
+            body: open..cursor.at,
+            body_line,
+            bounds,
+            shared: self.body.shared,
+            local: self.body.local,
+            tensor: self.body.tensor,
+            branches: self.body.branches,
+            instructions: self.body.instructions,
+            calls: self.body.calls,
+            kernel: None,
+        });
+        Ok(())
+    }
+}
+
+const NO_VERSION: &str = "this is no PTX: a module begins with `.version`";
+
+/// A directive between the parameters and the body of a function.
+fn directive_of_function(cursor: &mut Cursor<'_>, bounds: &mut Bounds) -> Result<(), Fault> {
+    let start = cursor.at;
+    cursor.at += 1;
+    let word = cursor.word();
+    match word {
+        b"maxntid" => {
+            let sizes = sizes(cursor)?;
+            let threads = sizes.iter().map(|size| u64::from(*size)).product::<u64>();
+            bounds.max_threads = u32::try_from(threads).ok().filter(|threads| *threads > 0);
+        }
+        b"reqntid" => {
+            let sizes = sizes(cursor)?;
+            bounds.required = BlockSize::new(sizes[0], sizes[1], sizes[2]).ok();
+        }
+        b"reqnctapercluster" => bounds.cluster = Some(sizes(cursor)?),
+        b"minnctapersm" => bounds.min_blocks = Some(sizes(cursor)?[0]),
+        b"maxnreg" => bounds.max_registers = Some(sizes(cursor)?[0]),
+        b"pragma" => {
+            cursor.statement_end(start)?;
+            cursor.at += 1;
+        }
+        b"" => return Err(Fault::new(start, 1, "a directive has no name")),
+        // Without arguments, with numbers, or with something in brackets.
+        _ => {
+            sizes_if_any(cursor)?;
+            if cursor.peek() == b'(' {
+                skip_brackets(cursor)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One to three numbers; what is left out is 1.
+fn sizes(cursor: &mut Cursor<'_>) -> Result<[u32; 3], Fault> {
+    let at = cursor.at;
+    sizes_if_any(cursor)?.ok_or_else(|| Fault::new(at, 1, "a number is missing here"))
+}
+
+fn sizes_if_any(cursor: &mut Cursor<'_>) -> Result<Option<[u32; 3]>, Fault> {
+    let mut sizes = [1; 3];
+    cursor.skip_blank()?;
+    let Some(first) = cursor.number() else { return Ok(None) };
+    sizes[0] = first;
+    for size in &mut sizes[1..] {
+        cursor.skip_blank()?;
+        if !cursor.take(b',') {
+            break;
+        }
+        cursor.skip_blank()?;
+        let at = cursor.at;
+        *size = cursor.number().ok_or_else(|| Fault::new(at, 1, "a number is missing here"))?;
+    }
+    Ok(Some(sizes))
+}
+
+/// Over a bracketed list; the opening bracket is next.
+fn skip_brackets(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    let open = cursor.at;
+    let mut depth = 0_u32;
+    loop {
+        cursor.skip_blank()?;
+        match cursor.peek() {
+            b'(' => depth += 1,
+            b')' if depth == 1 => {
+                cursor.at += 1;
+                return Ok(());
+            }
+            b')' => depth -= 1,
+            b'{' | b'}' | b';' => return Err(Fault::new(open, 1, "this list is not ended")),
+            _ if cursor.is_at_end() => return Err(Fault::new(open, 1, "the file ends within this list")),
+            _ => {}
+        }
+        cursor.at += 1;
+    }
+}
+
+/// Over `.section name { … }`, which holds debug information.
+fn skip_section(cursor: &mut Cursor<'_>, start: usize) -> Result<(), Fault> {
+    let rest = &cursor.text[cursor.at..];
+    let open = memchr::memchr2(b'{', b';', rest).filter(|at| rest[*at] == b'{');
+    let open = open.ok_or_else(|| Fault::new(start, 8, "a section has no body"))?;
+    let close = memchr::memchr(b'}', &rest[open..]);
+    let close = close.ok_or_else(|| Fault::new(start, 8, "the file ends within this section"))?;
+    cursor.at += open + close + 1;
+    Ok(())
+}
+
+/// The number and the name of the `.file` at `start`, whose form was checked.
+fn file(text: &[u8], start: usize) -> Option<(u32, Range<usize>)> {
+    let mut cursor = Cursor::new(text, start + 5);
+    cursor.skip_blank().ok()?;
+    let number = cursor.number()?;
+    cursor.skip_blank().ok()?;
+    let open = cursor.at + 1;
+    cursor.skip_string().ok()?;
+    Some((number, open..cursor.at - 1))
+}
+
+/// The name of the variable that the statement declares: the last word before `[`, `=` or its end.
+fn variable(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+    let declared = &text[start..end];
+    let stop = memchr::memchr3(b'[', b'=', b',', declared).unwrap_or(declared.len());
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%');
+    let last = declared[..stop].iter().rposition(is_word)? + 1;
+    let first = declared[..last].iter().rposition(|byte| !is_word(byte)).map_or(0, |at| at + 1);
+    Some(start + first..start + last)
+}

@@ -39,9 +39,8 @@ pub enum Command {
     Rules(RulesArgs),
     /// A rule's page: what it says, why it matters, how to fix it, when to allow it
     Explain(ExplainArgs),
-    /// Every branch of PTX or sources with its verdict
-    #[command(hide = true)]
-    Branches(LaterArgs),
+    /// Every branch of PTX with its verdict: why it is reported, or why it is not
+    Branches(Box<BranchesArgs>),
     /// What changed between two logs
     #[command(hide = true)]
     Diff(LaterArgs),
@@ -70,7 +69,6 @@ impl Command {
     #[must_use]
     pub fn later(&self) -> Option<&'static str> {
         Some(match self {
-            Command::Branches(_) => "branches",
             Command::Diff(_) => "diff",
             Command::Launch(_) => "launch",
             Command::Run(_) => "run",
@@ -79,6 +77,7 @@ impl Command {
             Command::Completions(_) => "completions",
             Command::Man(_) => "man",
             Command::Kernels(_)
+            | Command::Branches(_)
             | Command::Occupancy(_)
             | Command::Gpus(_)
             | Command::Rules(_)
@@ -98,7 +97,7 @@ pub struct LaterArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Build logs; `-` is standard input, and the default in a pipe
+    /// Build logs, PTX, folders with PTX; `-` is standard input, and the default in a pipe
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Target: a product (a100, rtx4090), sm_90, 9.0, or a file of device figures; repeatable [default: each kernel's own]
@@ -116,8 +115,8 @@ pub struct InputArgs {
     /// Only kernels of this architecture
     #[arg(long, value_name = "ARCH")]
     pub arch: Option<String>,
-    /// Where the kernels of a log are declared
-    #[arg(long, value_name = "DIR", hide = true)]
+    /// Where the sources are whose lines a finding in PTX comes from; repeatable [default: the folders given, and this one]
+    #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     /// Run ptxas on PTX inputs
     #[arg(long, hide = true)]
@@ -231,6 +230,23 @@ pub struct KernelsArgs {
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: TableFormat,
     /// Write the table there, whole or not at all
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// How to print.
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+/// Options of `branches`.
+#[derive(Args, Debug)]
+pub struct BranchesArgs {
+    /// What to read.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    pub format: DataFormat,
+    /// Write the list there, whole or not at all
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// How to print.

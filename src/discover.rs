@@ -1,5 +1,9 @@
 //! Paths to inputs: what each path is, and what a folder holds.
 
+mod sources;
+
+pub use sources::Sources;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

@@ -91,6 +91,8 @@ pub enum Subject {
     Gpu(u32),
     /// An index of [`crate::analyse::Numbers::entries`].
     Entry(u32),
+    /// An index of [`crate::analyse::Branches::all`].
+    Branch(u32),
     /// All that was read.
     Run,
 }
@@ -151,6 +153,12 @@ impl Hit {
     #[must_use]
     pub fn gpu(at: usize) -> Hit {
         Hit { subject: Subject::Gpu(narrow(at)), cause: Cause::Single, ..Hit::kernel(at, 0) }
+    }
+
+    /// A hit on the branch with index `at`.
+    #[must_use]
+    pub fn branch(at: usize, weight: u32) -> Hit {
+        Hit::on(Subject::Branch(narrow(at)), weight, Cause::Single)
     }
 
     /// A hit on the entry of the configuration with index `at`, on its own.
@@ -225,6 +233,12 @@ pub struct Finding {
     pub facts: Vec<(&'static str, Fact)>,
     /// How often the compiler said it.
     pub count: u64,
+    /// The line of the PTX that a finding on a source line comes from.
+    pub ptx: Option<Label>,
+    /// Other places that belong to it.
+    pub beside: Vec<Label>,
+    /// How sure it is, for findings of the lane analysis.
+    pub confidence: Option<&'static str>,
 }
 
 impl Finding {
@@ -240,6 +254,9 @@ impl Finding {
             gpu: None,
             facts: Vec::new(),
             count: 1,
+            ptx: None,
+            beside: Vec::new(),
+            confidence: None,
         }
     }
 

@@ -2,19 +2,20 @@
 
 mod broken_ptx;
 mod inputs;
+mod sources;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use miette::{Diagnostic, Report as Failure};
 
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
 use crate::cli::{
-    Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs, LookArgs,
-    RulesArgs, TableFormat,
+    BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
+    LookArgs, RulesArgs, TableFormat,
 };
 use crate::command::{gpus, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
@@ -102,6 +103,7 @@ fn look_of(cli: &Cli) -> LookArgs {
     match &cli.command {
         None => cli.lint.look,
         Some(Command::Kernels(args)) => args.look,
+        Some(Command::Branches(args)) => args.look,
         Some(Command::Rules(args)) => args.look,
         Some(Command::Explain(args)) => args.look,
         Some(_) => LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false },
@@ -164,6 +166,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
     match &cli.command {
         None => lint(&cli.lint, matches, style, streams),
         Some(Command::Kernels(args)) => kernels(args, style, streams),
+        Some(Command::Branches(args)) => branches(args, style, streams),
         Some(Command::Occupancy(args)) => occupancy::run(args, &style, streams.stdout).map(|()| Outcome::Clean),
         Some(Command::Gpus(args)) => gpus::run(args, &style, streams.stdout).map(|()| Outcome::Clean),
         Some(Command::Rules(args)) => {
@@ -176,7 +179,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
 }
 
 fn refuse_later(args: &InputArgs) -> miette::Result<()> {
-    refuse(&[("--source", !args.source.is_empty()), ("--assemble", args.assemble)])
+    refuse(&[("--assemble", args.assemble)])
 }
 
 fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
@@ -252,6 +255,27 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
     }
     Ok(if read.unreadable { Outcome::Unable } else { Outcome::Clean })
 }
+
+fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    refuse_later(&args.input)?;
+    let config = config_of(&args.input)?;
+    let Some(read) = examine(&args.input, &config, args.look, Depth::All, streams)? else { return short_help(streams) };
+    if read.report.modules.is_empty() {
+        return Err(NoPtx.into());
+    }
+    let context = Context::new(&read.report, &read.numbers);
+    output::write(args.output.as_deref(), streams.stdout, |out| match args.format {
+        DataFormat::Human => report::branches_human(&context, style, out),
+        DataFormat::Json => report::branches_json(&context, out),
+    })?;
+    Ok(if read.unreadable { Outcome::Unable } else { Outcome::Clean })
+}
+
+/// A list of branches that was asked of something else than code.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("there is no PTX in the input, and a log tells nothing of branches")]
+#[diagnostic(help("compile with `nvcc -ptx -lineinfo`, and give warplint the .ptx file"))]
+struct NoPtx;
 
 /// A table of nothing measured nothing.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -425,8 +449,18 @@ fn examine(
         patterns,
         depth,
     };
-    let numbers = analyse(&report, &assumptions);
+    let mut numbers = analyse(&report, &assumptions);
+    sources::attach(&mut report, &mut numbers, source_folders(args));
     Ok(Some(Examined { report, numbers, unreadable }))
+}
+
+/// Where sources are searched for: what was named for it, else around the inputs, else the working folder.
+fn source_folders(args: &InputArgs) -> Vec<PathBuf> {
+    if !args.source.is_empty() {
+        return args.source.clone();
+    }
+    let folders = args.paths.iter().filter(|path| path.is_dir()).cloned();
+    folders.chain([PathBuf::from(".")]).collect()
 }
 
 /// Whether a terminal understands what moves its cursor.

@@ -48,6 +48,8 @@ pub struct BranchQuotes {
     pub source: Option<Quote>,
     /// The line of the PTX.
     pub ptx: Quote,
+    /// The line of the PTX that holds the barrier which not all threads come to.
+    pub barrier: Option<Quote>,
 }
 
 /// Everything that is known of a branch.
@@ -71,8 +73,14 @@ impl Found<'_> {
     /// The line of the PTX, from 1.
     #[must_use]
     pub fn ptx_line(&self) -> u32 {
+        self.line_of(self.branch.at)
+    }
+
+    /// The line of a byte of the function.
+    #[must_use]
+    pub fn line_of(&self, at: u32) -> u32 {
         let start = self.function.body.start;
-        let before = self.module.text.get(start..self.branch.at as usize).unwrap_or_default();
+        let before = self.module.text.get(start..at as usize).unwrap_or_default();
         let lines = u32::try_from(bytecount::count(before, b'\n')).unwrap_or(u32::MAX);
         self.function.body_line.saturating_add(lines)
     }

@@ -133,7 +133,8 @@ impl Evidence {
 /// A position in an input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Which input; an index into [`super::Report::inputs`], or [`Place::CONFIG`].
+    /// Which input; an index into [`super::Report::inputs`], or [`Place::CONFIG`], or a source file from [`Place::SOURCE`]
+    /// on.
     pub input: u32,
     /// Line, from 1.
     pub line: u32,
@@ -146,6 +147,9 @@ pub struct Place {
 impl Place {
     /// The input of a place in the configuration, which is no input, and comes after all that are.
     pub const CONFIG: u32 = u32::MAX;
+
+    /// The first of the source files, which are no inputs either: the others, of [`super::Report::sources`], follow.
+    pub const SOURCE: u32 = 1 << 31;
 
     /// The place `bytes` further on the same line.
     #[must_use]

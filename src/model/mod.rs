@@ -41,6 +41,8 @@ pub struct Report {
     pub messages: Vec<Message>,
     /// PTX modules, in the order in which they were read.
     pub modules: Vec<Module>,
+    /// The names, as shown, of source files that findings have their place in.
+    pub sources: Vec<String>,
     /// The name of the configuration as shown, where findings may have their place in it.
     pub config: Option<String>,
 }
@@ -51,6 +53,7 @@ impl Report {
     pub fn file_of(&self, place: Place) -> &str {
         match place.input {
             Place::CONFIG => self.config.as_deref().unwrap_or_default(),
+            source @ Place::SOURCE.. => self.sources.get((source - Place::SOURCE) as usize).map_or("", String::as_str),
             input => self.inputs.get(input as usize).map_or("", |input| &input.name),
         }
     }

@@ -29,14 +29,16 @@ pub(super) struct Position {
     pub(super) line: u32,
     pub(super) column: u64,
     pub(super) end_column: u64,
-    pub(super) byte_start: u64,
-    pub(super) byte_end: u64,
+    /// None where the text of the line was not found.
+    pub(super) byte_start: Option<u64>,
+    pub(super) byte_end: Option<u64>,
 }
 
 /// Where `label` stands. Columns count characters.
 pub(super) fn position(report: &Report, label: &Label) -> Position {
     let place = label.quote.place;
     let text = report.line(label.quote.text, label.name);
+    let is_known = !text.is_empty();
     let characters = |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().count() as u64;
     let column = 1 + u64::from(place.column_offset) + characters(&text[..label.start.min(text.len())]);
     let width = characters(&text[label.start.min(text.len())..label.end.min(text.len())]);
@@ -45,9 +47,17 @@ pub(super) fn position(report: &Report, label: &Label) -> Position {
         line: place.line,
         column,
         end_column: column + width,
-        byte_start: place.offset + label.start as u64,
-        byte_end: place.offset + label.end as u64,
+        byte_start: is_known.then(|| place.offset + label.start as u64),
+        byte_end: is_known.then(|| place.offset + label.end as u64),
     }
+}
+
+/// A label's line in one line: where it stands, and its text.
+pub(super) fn one_line(report: &Report, label: &Label) -> String {
+    let text = String::from_utf8_lossy(&report.line(label.quote.text, label.name)).into_owned();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let place = format!("{}:{}", input_name(report, label.quote), label.quote.place.line);
+    format!("{place}: {}", symbol::printable(&cut_end(&text, WIDTH / 2)))
 }
 
 /// The end of a path that is longer than `most` columns: whole names of folders, as `…/logs/input.log`.

@@ -124,6 +124,9 @@ fn render_group(
     let mut text = String::new();
     handler.render_report(&mut text, &shown).map_err(io::Error::other)?;
     writeln!(out, "{}", text.trim_end())?;
+    if let Some(ptx) = finding.ptx.as_ref().filter(|_| has_text(verdict, &finding)) {
+        writeln!(out, "  {} {}", layout.style.strong("ptx:"), excerpt::one_line(verdict.context.report, ptx))?;
+    }
     if let Some(also) = also(verdict, group, &finding, budget) {
         writeln!(out, "  {} {also}", layout.style.strong("also:"))?;
     }
@@ -135,10 +138,21 @@ fn render_group(
     writeln!(out)
 }
 
+/// Whether the text of the line that a finding stands at was found.
+fn has_text(verdict: &Verdict<'_>, finding: &Finding) -> bool {
+    finding.label.as_ref().is_some_and(|label| !verdict.context.text(label.quote).is_empty())
+}
+
 impl Shown {
     fn new(verdict: &Verdict<'_>, settled: &Settled, finding: Finding) -> Shown {
         let report = verdict.context.report;
-        let (excerpt, label) = match &finding.label {
+        // Of a source line without its text, the line of the PTX is shown, and the source line named.
+        let label = if has_text(verdict, &finding) {
+            &finding.label
+        } else {
+            finding.ptx.as_ref().map_or(&finding.label, |_| &finding.ptx)
+        };
+        let (excerpt, label) = match label {
             Some(label) => {
                 let (excerpt, span) = Excerpt::new(report, label, finding.kernel);
                 // An empty label would be drawn as a line that leads nowhere.
@@ -153,8 +167,13 @@ impl Shown {
             Level::Note | Level::Allow => Severity::Advice,
         };
         let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
+        let named = finding.label.as_ref().filter(|_| finding.ptx.is_some() && !has_text(verdict, &finding));
+        let unseen = named.map_or_else(String::new, |label| {
+            let position = excerpt::position(report, label);
+            format!(" ({}:{})", excerpt::short_path(&position.path, PATH), position.line)
+        });
         Shown {
-            message: format!("{}{times}", finding.message),
+            message: format!("{}{times}{unseen}", finding.message),
             code: format!("warplint::{}", verdict.active(settled).rule.id),
             severity,
             help: finding.help,

@@ -83,8 +83,8 @@ struct WireLocation {
     column: u64,
     end_line: u32,
     end_column: u64,
-    byte_start: u64,
-    byte_end: u64,
+    byte_start: Option<u64>,
+    byte_end: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -108,6 +108,8 @@ struct WireFinding<'a> {
     arch: Option<String>,
     gpu: Option<&'a str>,
     location: Option<WireLocation>,
+    ptx_line: Option<u32>,
+    confidence: Option<&'static str>,
     labels: Vec<WireLabel>,
     facts: BTreeMap<&'static str, WireFact<'a>>,
     count: u64,
@@ -311,7 +313,8 @@ fn wire_finding<'a>(
         byte_start: at.byte_start,
         byte_end: at.byte_end,
     });
-    let labels = position.map(|(at, label)| WireLabel {
+    let others = finding.ptx.iter().chain(&finding.beside).map(|label| (excerpt::position(report, label), label));
+    let labels = position.into_iter().chain(others).map(|(at, label)| WireLabel {
         path: at.path,
         line: at.line,
         column: at.column,
@@ -330,7 +333,9 @@ fn wire_finding<'a>(
         arch: finding.arch.map(|arch| arch.to_string()),
         gpu: finding.gpu.as_deref(),
         location,
-        labels: labels.into_iter().collect(),
+        ptx_line: finding.ptx.as_ref().map(|label| label.quote.place.line),
+        confidence: finding.confidence,
+        labels: labels.collect(),
         facts,
         count: finding.count,
         status,
@@ -358,6 +363,10 @@ fn fingerprint(report: &Report, rule: &str, hit: &Hit, finding: &Finding) -> Str
         hash.add(&symbol::key(report.names.get(id)));
     }
     let reason = finding.facts.iter().find(|(name, _)| *name == "reason").map(|(_, fact)| fact);
+    // A branch is told from another of the same kernel by its side of the source, not by its line.
+    if let Some(Fact::Word(branch)) = finding.facts.iter().find(|(name, _)| *name == "branch").map(|(_, fact)| fact) {
+        hash.add(branch.as_bytes());
+    }
     let of_message = matches!(hit.subject, Subject::Message(_)) && hit.cause != Cause::Kernel;
     match reason {
         Some(Fact::Word(reason)) => hash.add(reason.as_bytes()),

@@ -1,6 +1,7 @@
 //! Text for people and programs, as pure functions of what was settled.
 
 mod also;
+mod branches;
 mod excerpt;
 mod explain;
 pub mod gpus;
@@ -18,6 +19,7 @@ use std::io::{self, Write};
 
 use crate::settle::Verdict;
 
+pub use branches::{branches_human, branches_json};
 pub use excerpt::Excerpt;
 pub use explain::explain;
 pub use kernels::{Sort, kernels_csv, kernels_human, kernels_json, kernels_markdown};

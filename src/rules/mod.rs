@@ -1,6 +1,7 @@
 //! The rules: one file each, one row each. A rule states facts; how loud they are is settled later.
 
 mod advice;
+mod branch;
 mod limits;
 mod page;
 #[cfg(test)]
@@ -12,11 +13,16 @@ mod template;
 mod testing;
 mod text;
 
+mod barrier_in_divergent_branch;
 mod barrier_limited_occupancy;
 mod block_limited_occupancy;
 mod build_failed;
 mod compiler_warning;
+mod data_divergent_branch;
 mod debug_build;
+mod divergent_switch;
+mod index_divergent_branch;
+mod index_divergent_loop;
 mod launch_bounds_ignored;
 mod local_memory;
 mod no_resource_report;
@@ -39,7 +45,7 @@ mod wrong_target;
 
 use std::mem::discriminant;
 
-use crate::analyse::{Judged, Numbers, Told};
+use crate::analyse::{BranchQuotes, Found, Judged, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
 use crate::model::{Arch, Kernel, Kind, Message, MessageKind, NameId, Quote, Report, symbol};
@@ -97,11 +103,16 @@ macro_rules! rule {
 
 /// Every rule, in alphabetical order.
 pub static RULES: &[Rule] = &[
+    rule!("barrier-in-divergent-branch", barrier_in_divergent_branch),
     rule!("barrier-limited-occupancy", barrier_limited_occupancy),
     rule!("block-limited-occupancy", block_limited_occupancy),
     rule!("build-failed", build_failed),
     rule!("compiler-warning", compiler_warning),
+    rule!("data-divergent-branch", data_divergent_branch),
     rule!("debug-build", debug_build),
+    rule!("divergent-switch", divergent_switch),
+    rule!("index-divergent-branch", index_divergent_branch),
+    rule!("index-divergent-loop", index_divergent_loop),
     rule!("launch-bounds-ignored", launch_bounds_ignored),
     rule!("local-memory", local_memory),
     rule!("no-resource-report", no_resource_report),
@@ -245,6 +256,30 @@ impl<'a> Context<'a> {
         self.kernel_at(Some(hit.subject))
     }
 
+    /// The branch that a hit is about.
+    #[must_use]
+    pub fn branch_of(&self, hit: &Hit) -> Option<Found<'a>> {
+        match hit.subject {
+            Subject::Branch(at) => self.numbers.branches.get(self.report, at as usize),
+            _ => None,
+        }
+    }
+
+    /// The lines of the branch that a hit is about.
+    #[must_use]
+    pub fn quotes_of(&self, hit: &Hit) -> Option<BranchQuotes> {
+        match hit.subject {
+            Subject::Branch(at) => self.numbers.branches.quotes.get(at as usize).copied().flatten(),
+            _ => None,
+        }
+    }
+
+    /// Every branch with its index.
+    pub fn branches(&self) -> impl Iterator<Item = (usize, Found<'a>)> {
+        let (branches, report) = (&self.numbers.branches, self.report);
+        (0..branches.all.len()).filter_map(move |at| Some((at, branches.get(report, at)?)))
+    }
+
     /// The message that a hit is about.
     #[must_use]
     pub fn message_of(&self, hit: &Hit) -> Option<&'a Message> {
@@ -256,6 +291,10 @@ impl<'a> Context<'a> {
     pub fn kernel_at(&self, subject: Option<Subject>) -> Option<&'a Kernel> {
         match subject {
             Some(Subject::Kernel(at)) => self.report.kernels.get(at as usize),
+            Some(Subject::Branch(at)) => {
+                let found = self.numbers.branches.get(self.report, at as usize)?;
+                self.report.kernels.get(found.function.kernel? as usize)
+            }
             _ => None,
         }
     }

@@ -1,14 +1,14 @@
 //! Reads the inputs of a run, and tells a terminal how far that is.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use super::broken_ptx::BrokenPtx;
 use super::{Streams, understands_escapes};
 use crate::cli::{LookArgs, Passthrough};
 use crate::discover::{Input, InputError};
 use crate::model::{Report, symbol};
-use crate::parse::ptx::read_ptx;
+use crate::parse::ptx::{PtxFault, looks_like_ptx, may_become_ptx, read_ptx};
 use crate::parse::{Echo, EchoMode, read_log};
 use crate::progress::Metered;
 
@@ -22,7 +22,10 @@ pub(super) fn read(
 ) -> miette::Result<()> {
     let shows_progress = streams.stderr_is_terminal && !look.quiet && understands_escapes();
     let (result, name) = match input {
-        Input::Stdin => (read_stdin(passthrough, shows_progress, report, streams), STDIN.to_owned()),
+        Input::Stdin => match read_stdin(passthrough, shows_progress, report, streams) {
+            Ok(Some(fault)) => return Err(BrokenPtx::new(fault).into()),
+            other => (other.map(drop), STDIN.to_owned()),
+        },
         Input::Log(path) => {
             let name = path.display().to_string();
             let terminal: Option<&mut dyn Write> = if shows_progress { Some(&mut *streams.stderr) } else { None };
@@ -49,7 +52,14 @@ fn read_stdin(
     shows_progress: bool,
     report: &mut Report,
     streams: &mut Streams<'_>,
-) -> io::Result<()> {
+) -> io::Result<Option<PtxFault>> {
+    let start = first_piece(streams.stdin)?;
+    if looks_like_ptx(&start) {
+        let mut text = start;
+        streams.stdin.read_to_end(&mut text)?;
+        return Ok(read_ptx(text.into(), STDIN, report).err());
+    }
+    let mut stdin = start.as_slice().chain(&mut *streams.stdin);
     let mode = match passthrough {
         Passthrough::Auto => EchoMode::Others,
         Passthrough::All => EchoMode::All,
@@ -57,11 +67,30 @@ fn read_stdin(
     };
     if mode != EchoMode::None {
         // What is passed on shows how far the build is.
-        return read_log(streams.stdin, STDIN, report, &mut Echo::new(mode, streams.stderr));
+        return read_log(&mut stdin, STDIN, report, &mut Echo::new(mode, streams.stderr)).map(|()| None);
     }
     let terminal: Option<&mut dyn Write> = if shows_progress { Some(&mut *streams.stderr) } else { None };
-    let mut source = Metered::new(streams.stdin, STDIN, None, terminal);
-    read_log(&mut source, STDIN, report, &mut Echo::new(mode, &mut io::sink()))
+    let mut source = Metered::new(&mut stdin, STDIN, None, terminal);
+    read_log(&mut source, STDIN, report, &mut Echo::new(mode, &mut io::sink())).map(|()| None)
+}
+
+/// Bytes that decide what is piped in, at most.
+const PIECE: usize = 64 * 1024;
+
+/// What comes first, as far as it takes to tell PTX from a log: PTX begins with comments, and no log does.
+fn first_piece(source: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let read = match source.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        start.extend_from_slice(&piece[..read]);
+        if read == 0 || start.len() >= PIECE || !may_become_ptx(&start) {
+            return Ok(start);
+        }
+    }
 }
 
 fn read_file(mut file: File, name: &str, report: &mut Report, terminal: Option<&mut dyn Write>) -> io::Result<()> {

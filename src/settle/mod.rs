@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::finding::{Basis, Cause, Finding, Hit, Level, Subject};
-use crate::model::{NameId, Names, Place, Report, base};
+use crate::model::{NameId, Names, Place, base};
 use crate::rules::{Armed, Context, Group, RULES, Rule};
 
 pub use settings::{FailOn, Origin, Settings, Target, UnknownRule, did_you_mean};
@@ -160,7 +160,7 @@ pub fn settle<'a>(context: Context<'a>, rules: &'a [Active], allows: &'a [Allow]
     }
     settled.sort_by_key(|one| one.order);
     allowed.sort_by_key(|one| one.order);
-    let groups = group(&settled, context.report);
+    let groups = group(&settled, &context);
     Verdict { rules, settled, allowed, groups, context, allows }
 }
 
@@ -175,7 +175,7 @@ fn allowed_by(context: &Context<'_>, hit: &Hit, allowing: &[usize]) -> Option<u3
     if allowing.is_empty() {
         return None;
     }
-    let entries = context.numbers.entries_of(name_of(context.report, hit));
+    let entries = context.numbers.entries_of(name_of(context, hit));
     entries.iter().find(|at| allowing.binary_search(at).is_ok()).and_then(|at| u32::try_from(*at).ok())
 }
 
@@ -186,6 +186,10 @@ fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
         Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
         Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
         Subject::Entry(at) => context.numbers.entries.get(at as usize).map(|entry| entry.quote.place),
+        Subject::Branch(at) => {
+            let quotes = context.numbers.branches.quotes.get(at as usize).copied().flatten();
+            quotes.map(|quotes| quotes.source.unwrap_or(quotes.ptx).place)
+        }
         Subject::Gpu(_) | Subject::Run => None,
     };
     place.unwrap_or_default()
@@ -200,18 +204,18 @@ struct Key {
     base: Option<Base>,
 }
 
-fn group(settled: &[Settled], report: &Report) -> Groups {
-    let bases = Bases::of(settled, report);
+fn group(settled: &[Settled], context: &Context<'_>) -> Groups {
+    let bases = Bases::of(settled, context);
     let mut groups = Groups { all: Vec::new(), next: vec![0; settled.len()] };
     // There may be as many groups as hits, so the table holds no keys: their hashes, and the numbers of the groups.
     let mut by_key: HashTable<(u64, u32)> = HashTable::new();
     let hasher = DefaultHashBuilder::default();
     for (at, one) in settled.iter().enumerate() {
-        let key = key_of(one, report, &bases);
+        let key = key_of(one, context, &bases);
         let hash = key.as_ref().map(|key| hasher.hash_one(key));
         let is_its = |(known, group): &(u64, u32)| {
             let lead = &settled[groups.all[*group as usize].lead];
-            Some(*known) == hash && key_of(lead, report, &bases) == key
+            Some(*known) == hash && key_of(lead, context, &bases) == key
         };
         if let Some((_, group)) = hash.and_then(|hash| by_key.find(hash, is_its)) {
             let group = &mut groups.all[*group as usize];
@@ -231,8 +235,8 @@ fn group(settled: &[Settled], report: &Report) -> Groups {
 }
 
 /// What the group of a hit shares; `None` for one that is a group of its own.
-fn key_of(one: &Settled, report: &Report, bases: &Bases) -> Option<Key> {
-    let base = || bases.of_name(name_of(report, &one.hit)?);
+fn key_of(one: &Settled, context: &Context<'_>, bases: &Bases) -> Option<Key> {
+    let base = || bases.of_name(name_of(context, &one.hit)?);
     let (reason, base) = match one.hit.cause {
         Cause::Kernel => (None, Some(base()?)),
         Cause::KernelFor(reason) => (Some(reason), Some(base()?)),
@@ -243,10 +247,12 @@ fn key_of(one: &Settled, report: &Report, bases: &Bases) -> Option<Key> {
     Some(Key { rule: one.rule, level: one.level, reason, base })
 }
 
-fn name_of(report: &Report, hit: &Hit) -> Option<NameId> {
+fn name_of(context: &Context<'_>, hit: &Hit) -> Option<NameId> {
+    let report = context.report;
     match hit.subject {
         Subject::Kernel(at) => report.kernels.get(at as usize)?.name,
         Subject::Message(at) => report.messages.get(at as usize)?.kernel,
+        Subject::Branch(_) => context.branch_of(hit).map(|found| found.function.name),
         Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => None,
     }
 }
@@ -270,11 +276,11 @@ enum Base {
 }
 
 impl Bases {
-    fn of(settled: &[Settled], report: &Report) -> Bases {
+    fn of(settled: &[Settled], context: &Context<'_>) -> Bases {
         let mut bases = Bases::default();
         let by_kernel = |one: &&Settled| matches!(one.hit.cause, Cause::Kernel | Cause::KernelFor(_));
-        for name in settled.iter().filter(by_kernel).filter_map(|one| name_of(report, &one.hit)) {
-            bases.learn(&report.names, name);
+        for name in settled.iter().filter(by_kernel).filter_map(|one| name_of(context, &one.hit)) {
+            bases.learn(&context.report.names, name);
         }
         bases
     }
@@ -357,7 +363,7 @@ impl Verdict<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Kernel, Kind};
+    use crate::model::{Kernel, Kind, Report};
 
     fn hits(names: &[(&str, Level)]) -> (Report, Vec<Settled>) {
         let mut report = Report::default();
@@ -374,7 +380,8 @@ mod tests {
 
     fn groups_of(names: &[(&str, Level)]) -> Vec<(usize, Vec<usize>)> {
         let (report, settled) = hits(names);
-        let groups = group(&settled, &report);
+        let numbers = crate::analyse::Numbers::default();
+        let groups = group(&settled, &Context::new(&report, &numbers));
         groups.all.iter().map(|group| (group.lead, groups.others(group).collect())).collect()
     }
 

@@ -12,6 +12,6 @@ mod storage;
 pub use body::{Body, Statement, What};
 pub use instruction::{Code, Cond, Guard, Instruction, Logic, Mods, Space, Type};
 pub use location::{Locations, Spot};
-pub use module::{PtxFault, looks_like_ptx, read_ptx};
+pub use module::{PtxFault, looks_like_ptx, may_become_ptx, read_ptx};
 pub use opcode::Op;
 pub use operand::{Operand, Reg, Special};

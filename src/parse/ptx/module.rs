@@ -35,8 +35,23 @@ const MOST: usize = u32::MAX as usize;
 pub fn looks_like_ptx(start: &[u8]) -> bool {
     let mut cursor = Cursor::new(start, 0);
     skip_mark(&mut cursor);
-    cursor.skip_blank().is_ok() && start[cursor.at..].starts_with(b".version")
+    cursor.skip_blank().is_ok() && start[cursor.at..].starts_with(VERSION)
 }
+
+/// Whether more text could show that one which begins like `start` is PTX: so far it holds comments and blanks alone, or
+/// a part of the first word.
+#[must_use]
+pub fn may_become_ptx(start: &[u8]) -> bool {
+    let mut cursor = Cursor::new(start, 0);
+    skip_mark(&mut cursor);
+    let unfinished = cursor.skip_blank().is_err();
+    let rest = &start[cursor.at..];
+    let is_part = rest.len() < VERSION.len() && (VERSION.starts_with(rest) || b"/".starts_with(rest));
+    unfinished || is_part
+}
+
+/// The first word of a module.
+const VERSION: &[u8] = b".version";
 
 fn skip_mark(cursor: &mut Cursor<'_>) {
     if cursor.text.starts_with(b"\xef\xbb\xbf") {

@@ -1,0 +1,164 @@
+//! Every branch with its verdict: how users learn why something is reported, and why something is not.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::Style;
+use super::excerpt;
+use super::json::VERSION;
+use crate::analyse::Found;
+use crate::lanes::verdict::{Advice, Confidence, Verdict};
+use crate::model::{percent, symbol};
+use crate::rules::Context;
+
+#[derive(Serialize)]
+struct WireBranch {
+    path: String,
+    line: u32,
+    ptx_line: u32,
+    kernel: String,
+    arch: Option<String>,
+    block: [u32; 3],
+    verdict: Option<&'static str>,
+    confidence: Option<&'static str>,
+    split_share: Option<f64>,
+    taken_cost: Option<f64>,
+    fallthrough_cost: Option<f64>,
+    idle_share: Option<f64>,
+    report: &'static str,
+    reason: &'static str,
+}
+
+/// What is said of a branch that was not followed to its condition.
+const NOT_FOLLOWED: &str = "its condition takes too long to follow";
+
+/// Where a branch stands: the outermost line of its source, else its line in the PTX.
+fn place(context: &Context<'_>, found: &Found<'_>) -> (String, u32) {
+    let report = context.report;
+    let source = found.locations.and_then(|at| Some((found.module.file(at.outer.file)?, at.outer.line)));
+    match source {
+        Some((file, line)) => (symbol::printable(&String::from_utf8_lossy(file)).into_owned(), line),
+        None => {
+            let name = report.inputs.get(found.module.input as usize).map_or("", |input| input.name.as_str());
+            (symbol::printable(name).into_owned(), found.ptx_line())
+        }
+    }
+}
+
+fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
+    let branch = found.branch;
+    let (path, line) = place(context, found);
+    let judgement = branch.judgement;
+    let kernel = String::from_utf8_lossy(context.report.names.get(found.function.name)).into_owned();
+    WireBranch {
+        path,
+        line,
+        ptx_line: found.ptx_line(),
+        kernel,
+        arch: found.function.arch.map(|arch| arch.to_string()),
+        block: [branch.shape.x, branch.shape.y, branch.shape.z],
+        verdict: judgement.map(|judgement| judgement.verdict.name()),
+        confidence: judgement.map(|judgement| judgement.confidence.name()),
+        split_share: judgement.map(|_| branch.split.mean),
+        taken_cost: branch.sides.map(|(taken, _)| taken.weight),
+        fallthrough_cost: branch.sides.map(|(_, other)| other.weight),
+        idle_share: branch.spread.map(|spread| spread.idle),
+        report: judgement.map_or(Advice::Silent, |judgement| judgement.advice).name(),
+        reason: judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason),
+    }
+}
+
+/// One object with all branches.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn branches_json(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{{\n  \"version\": {VERSION},")?;
+    write!(out, "  \"branches\": [")?;
+    let mut separator = "\n    ";
+    for (_, found) in context.branches() {
+        out.write_all(separator.as_bytes())?;
+        serde_json::to_writer(&mut *out, &wire(context, &found))?;
+        separator = ",\n    ";
+    }
+    writeln!(out, "{}\n}}", if separator.starts_with(',') { "\n  ]" } else { "]" })
+}
+
+/// A paragraph for each function, and a line for each of its branches.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut last = None;
+    let mut counts = [0_usize; 3];
+    let mut total = 0;
+    for (_, found) in context.branches() {
+        let here = (found.module.input, found.function.head.0);
+        if last != Some(here) {
+            if last.is_some() {
+                writeln!(out)?;
+            }
+            heading(context, &found, style, out)?;
+            last = Some(here);
+        }
+        line(context, &found, style, out)?;
+        total += 1;
+        counts[found.branch.judgement.map_or(0, |judgement| judgement.advice as usize)] += 1;
+    }
+    let plural = |count: usize| if count == 1 { "" } else { "es" };
+    let blank = if total > 0 { "\n" } else { "" };
+    writeln!(
+        out,
+        "{blank}{}: {} reported, {} worth a note, {} silent",
+        style.strong(format!("{total} branch{}", plural(total))),
+        counts[Advice::Warn as usize],
+        counts[Advice::Note as usize],
+        counts[Advice::Silent as usize],
+    )
+}
+
+fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let name = symbol::short(context.report.names.get(found.function.name));
+    let arch = found.function.arch.map_or_else(String::new, |arch| format!(" {arch}"));
+    let shapes: Vec<String> = found
+        .shapes
+        .all
+        .iter()
+        .map(|shape| crate::model::BlockSize { x: shape.x, y: shape.y, z: shape.z }.to_string())
+        .collect();
+    let block = match (found.shapes.known, shapes.as_slice()) {
+        (true, [one]) => format!("blocks of {one}"),
+        (_, all) => format!("blocks of {}, as nothing tells the shape", all.join(" or ")),
+    };
+    writeln!(out, "{}{} {}", style.strong(name), style.faint(arch), style.faint(format!("({block})")))
+}
+
+fn line(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let branch = found.branch;
+    let (path, line) = place(context, found);
+    let place = format!("{}:{line}", excerpt::short_path(&path, 40));
+    let judgement = branch.judgement;
+    let verdict = judgement.map_or("?", |judgement| judgement.verdict.name());
+    let share = match judgement {
+        Some(judgement) if judgement.verdict != Verdict::WarpUniform => percent(branch.split.mean),
+        _ => String::new(),
+    };
+    let costs =
+        branch.sides.map_or_else(String::new, |(taken, other)| format!("{:.0} | {:.0}", taken.weight, other.weight));
+    let report = match judgement.map(|judgement| judgement.advice) {
+        Some(Advice::Warn) => "warn",
+        Some(Advice::Note) => "note",
+        _ => "",
+    };
+    let reason = judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason);
+    let low = judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low);
+    let sure = if low { " (low confidence)" } else { "" };
+    writeln!(
+        out,
+        "  {place:<28} {:<10} {verdict:<20} {share:>6} {costs:>11} {:<5} {}",
+        format!("ptx:{}", found.ptx_line()),
+        style.strong(report),
+        style.faint(format!("{reason}{sure}")),
+    )
+}

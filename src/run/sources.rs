@@ -1,0 +1,105 @@
+//! The lines that branches stand at: their text is looked up for those that a rule may report, and for no other.
+
+use std::path::{Path, PathBuf};
+
+use hashbrown::HashMap;
+
+use crate::analyse::{BranchQuotes, Numbers};
+use crate::discover::Sources;
+use crate::lanes::verdict::Advice;
+use crate::model::{NameId, Place, Quote, Report};
+use crate::parse::ptx::Spot;
+
+/// Looks up the lines of all branches that may be reported. Source files are searched for in `folders`.
+pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, folders: Vec<PathBuf>) {
+    let branches = &numbers.branches;
+    let mut wanted = Vec::new();
+    for at in 0..branches.all.len() {
+        let Some(found) = branches.get(report, at) else { continue };
+        let is_told = found.branch.judgement.is_some_and(|judgement| judgement.advice > Advice::Silent);
+        if is_told {
+            let barrier = found.branch.barrier.map(|byte| (byte as usize, found.line_of(byte)));
+            let own = (found.branch.at as usize, found.ptx_line());
+            wanted.push((at, branches.all[at].module as usize, own, barrier, found.locations));
+        }
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    let mut lines = Lines { sources: Sources::new(folders), known: HashMap::new() };
+    let mut quotes: Vec<Option<BranchQuotes>> = vec![None; branches.all.len()];
+    for (at, module, own, barrier, locations) in wanted {
+        let ptx = ptx_quote(report, module, own);
+        let barrier = barrier.map(|place| ptx_quote(report, module, place));
+        let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
+        quotes[at] = Some(BranchQuotes { source, ptx, barrier });
+    }
+    numbers.branches.quotes = quotes;
+}
+
+/// Longest line that is kept, in bytes.
+const LONGEST: usize = 4096;
+
+/// The line that holds a byte of a module.
+fn ptx_quote(report: &mut Report, module: usize, (byte, line): (usize, u32)) -> Quote {
+    let module = &report.modules[module];
+    let start = memchr::memrchr(b'\n', &module.text[..byte]).map_or(0, |at| at + 1);
+    let start = start.max(byte.saturating_sub(LONGEST));
+    let rest = &module.text[start..];
+    let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()).min(LONGEST);
+    let place = Place { input: module.input, line, column_offset: 0, offset: start as u64 };
+    Quote { place, text: report.texts.intern(&rest[..end]) }
+}
+
+/// Source files by the name that the compiler was told.
+struct Lines {
+    sources: Sources,
+    known: HashMap<Vec<u8>, File>,
+}
+
+struct File {
+    input: u32,
+    text: Option<Vec<u8>>,
+    /// Where its lines begin.
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn source_quote(&mut self, report: &mut Report, module: usize, spot: Spot) -> Option<Quote> {
+        let name = report.modules[module].file(spot.file)?.to_vec();
+        if !self.known.contains_key(&name) {
+            let file = self.find(report, &name);
+            self.known.insert(name.clone(), file);
+        }
+        let file = self.known.get(&name)?;
+        let line = file.line(spot.line);
+        let column_offset = if line.is_some() { 0 } else { spot.column.saturating_sub(1) };
+        let (offset, text) = line.unwrap_or((0, &[]));
+        let place = Place { input: file.input, line: spot.line, column_offset, offset: offset as u64 };
+        let text: NameId = report.texts.intern(text);
+        Some(Quote { place, text })
+    }
+
+    fn find(&mut self, report: &mut Report, name: &[u8]) -> File {
+        let shown = String::from_utf8_lossy(name).into_owned();
+        let path = self.sources.find(Path::new(&shown));
+        let text = path.as_ref().and_then(|path| self.sources.read(path));
+        let input = Place::SOURCE + u32::try_from(report.sources.len()).unwrap_or(0);
+        report.sources.push(path.map_or(shown, |path| path.display().to_string()));
+        let starts = text.as_deref().map_or_else(Vec::new, |text| {
+            std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|at| at + 1)).collect()
+        });
+        File { input, text, starts }
+    }
+}
+
+impl File {
+    /// Where a line begins, and its text.
+    fn line(&self, number: u32) -> Option<(usize, &[u8])> {
+        let text = self.text.as_deref()?;
+        let start = *self.starts.get((number as usize).checked_sub(1)?)?;
+        let rest = &text[start..];
+        let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()).min(LONGEST);
+        Some((start, &rest[..end])).filter(|(_, line)| !line.is_empty())
+    }
+}

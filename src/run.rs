@@ -24,6 +24,7 @@ use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
 use crate::join::{attach, join};
+use crate::lanes::function::Which;
 use crate::model::{MessageKind, Report, symbol};
 use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
@@ -202,7 +203,11 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         return Ok(Outcome::Clean);
     }
     let rules = activate(&config.settings);
-    let Some(read) = examine(&args.input, &config, args.look, Depth::Reportable, streams)? else {
+    // Branches that only data part are looked at where someone asks for them.
+    let by_data =
+        rules.iter().any(|active| active.rule.id == BY_DATA && (active.level > Level::Allow || active.allowed));
+    let which = if by_data { Which::ByData } else { Which::ByIndex };
+    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(which), streams)? else {
         return short_help(streams);
     };
     let allows = config.allows();
@@ -214,6 +219,9 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
     }
     Ok(if config.fail_on.fails(verdict.loudest()) { Outcome::Findings } else { Outcome::Clean })
 }
+
+/// The rule on branches that data part.
+const BY_DATA: &str = "data-divergent-branch";
 
 /// The configuration that is asked for.
 fn load(args: &ConfigArgs) -> Result<Config, ConfigError> {
@@ -259,7 +267,9 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
 fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     refuse_later(&args.input)?;
     let config = config_of(&args.input)?;
-    let Some(read) = examine(&args.input, &config, args.look, Depth::All, streams)? else { return short_help(streams) };
+    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(Which::All), streams)? else {
+        return short_help(streams);
+    };
     if read.report.modules.is_empty() {
         return Err(NoPtx.into());
     }

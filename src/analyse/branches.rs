@@ -2,7 +2,7 @@
 
 use super::{BlockSource, Told};
 use crate::lanes::Shape;
-use crate::lanes::function::Branch;
+use crate::lanes::function::{Branch, Which};
 use crate::lanes::module::{Looked, Shapes, dimensions, look};
 use crate::model::{Function, Kind, Module, Quote, Report};
 use crate::parse::ptx::Locations;
@@ -13,10 +13,8 @@ pub enum Depth {
     /// None: only figures are asked for.
     #[default]
     None,
-    /// Those that a rule could report.
-    Reportable,
-    /// All of them.
-    All,
+    /// These.
+    Branches(Which),
 }
 
 /// The branches of all modules.
@@ -107,9 +105,7 @@ impl Branches {
 /// Looks at the branches of all modules; `told` is what is told of the launch of a kernel.
 pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t Told> + Sync, depth: Depth) -> Branches {
     let mut found = Branches::default();
-    if depth == Depth::None {
-        return found;
-    }
+    let Depth::Branches(which) = depth else { return found };
     for (number, module) in (0..).zip(&report.modules) {
         let shapes = |at: usize| {
             let one = &module.functions[at];
@@ -117,7 +113,7 @@ pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t T
             let kernel = one.kernel?;
             Some(shapes(module, one, told(kernel as usize)))
         };
-        let looked = look(module, &report.names, &shapes, depth == Depth::All);
+        let looked = look(module, &report.names, &shapes, which);
         for (at, one) in (0..).zip(&looked) {
             let ids = (0..).zip(&one.branches).map(|(branch, _)| BranchId { module: number, looked: at, branch });
             found.all.extend(ids);

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::Shape;
 use super::cfg::Block;
@@ -15,7 +15,7 @@ use super::lattice::{Decision, Known};
 use super::op;
 use super::region::Regions;
 use super::sample::{Flavour, draw, mix};
-use super::value::{ENVIRONMENTS, Extent, LANES, Span, Value};
+use super::value::{Environments, Extent, LANES, Span, Value};
 use crate::parse::ptx::{Instruction, Op, Operand, Reg, Space, Special, Type};
 
 /// What data stand for.
@@ -72,6 +72,8 @@ pub struct Evaluator<'e, 'c, 't> {
     arguments: &'e Arguments,
     base: Memo,
     varying: HashMap<(Node, u32), bool>,
+    /// Values that took too long once, and would again.
+    failed: HashSet<Node>,
     pub(super) depth: usize,
     work: u64,
 }
@@ -157,7 +159,12 @@ const STEPS: usize = 8;
 impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     /// An evaluator that knows nothing yet.
     #[must_use]
-    pub fn new(given: &Given<'e, 'c, 't>, regions: &'e mut Regions, mode: Mode) -> Evaluator<'e, 'c, 't> {
+    pub fn new(
+        given: &Given<'e, 'c, 't>,
+        regions: &'e mut Regions,
+        mode: Mode,
+        environments: Environments,
+    ) -> Evaluator<'e, 'c, 't> {
         let shape = given.shape;
         let threads = (shape.x * shape.y * shape.z) as usize;
         Evaluator {
@@ -165,7 +172,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             decisions: given.decisions,
             known: given.known,
             regions,
-            extent: Extent { threads },
+            extent: Extent { threads, environments },
             frames: Vec::new(),
             shape,
             mode,
@@ -173,9 +180,16 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             arguments: given.arguments,
             base: Memo::default(),
             varying: HashMap::new(),
+            failed: HashSet::new(),
             depth: 0,
             work: 0,
         }
+    }
+
+    /// The threads and environments that values are of.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        self.extent
     }
 
     /// Allows `work` numbers to be computed from now on, and forgets what takes too much room.
@@ -286,10 +300,16 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         if let Some(known) = self.memo(level).values.get(&node) {
             return Ok(known.clone());
         }
+        if self.failed.contains(&node) {
+            return Err(Stop::OverBudget);
+        }
         self.deepen()?;
-        let value = self.compute(node)?;
+        let value = self.compute(node).and_then(|value| self.spend(value.size()).map(|()| value));
+        if value == Err(Stop::OverBudget) {
+            self.failed.insert(node);
+        }
+        let value = value?;
         self.depth -= 1;
-        self.spend(value.size())?;
         let memo = self.memo(level);
         memo.size += value.size();
         memo.values.insert(node, value.clone());
@@ -738,13 +758,14 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         Value::sampled(self.extent, Span::Block, |environment, _| {
             let draw = mix(mix(key, 29), environment as u64);
             let within = |threads: u32| 1 + draw % u64::from(threads.max(2) - 1);
-            let block = |axis: usize| blocks[axis].at(environment, 0);
+            let place = self.extent.environments.iter().position(|one| *one == environment).unwrap_or(0);
+            let block = |axis: usize| blocks[axis].at(place, 0);
             let end = match edge(environment) {
                 Some(Edge::AlongX) => block(0) * u64::from(x) + within(x),
                 Some(Edge::Some) if draw >> 40 & 1 == 0 => block(0) * u64::from(x) + within(x),
                 Some(Edge::AlongY) => block(1) * u64::from(y) + within(y),
                 Some(Edge::Small) => within(x.max(y)),
-                _ => return value.at(environment, 0),
+                _ => return value.at(place, 0),
             };
             end & low
         })
@@ -801,10 +822,6 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
 
     pub(super) fn noise(&self, node: Node, one: u32) -> Value {
         self.symbol(Span::Thread, Flavour::Integer, u64::from(node.0) << 20 | u64::from(one), 28)
-    }
-
-    pub(super) fn environments() -> usize {
-        ENVIRONMENTS
     }
 
     pub(super) fn mode(&self) -> Mode {

@@ -10,8 +10,8 @@ use super::graph::{Graph, Node};
 use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
 use super::steps::Spread;
-use super::value::Extent;
-use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, Witness, judge};
+use super::value::{ALL, SOME};
+use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, Witness, judge, may_matter};
 use crate::parse::ptx::{Code, Op, Operand, Reg, Space};
 
 /// One conditional branch.
@@ -57,11 +57,23 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What a function of `bytes` may take.
+    /// What a function of `bytes` may take, one of `functions` that have branches.
     #[must_use]
-    pub fn of(bytes: usize) -> Budget {
-        Budget { branch: 6_000_000, function: 20_000_000 + 40 * bytes as u64 }
+    pub fn of(bytes: usize, functions: usize) -> Budget {
+        let share = (20_000_000 / functions.max(1) as u64).clamp(400_000, 3_000_000);
+        Budget { branch: 1_500_000, function: share + 50 * bytes as u64 }
     }
+}
+
+/// Which branches are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Those that may part because of the index, and cost enough for a report.
+    ByIndex,
+    /// Those that may part because of data, too.
+    ByData,
+    /// All.
+    All,
 }
 
 /// What is to be looked at.
@@ -77,8 +89,8 @@ pub struct Task<'t> {
     pub arguments: &'t Arguments,
     /// How much may be computed.
     pub budget: Budget,
-    /// Whether branches are to be judged that cost too little for any report.
-    pub everything: bool,
+    /// Which branches are to be judged.
+    pub which: Which,
     /// The weight of a function of the module.
     pub callee: &'t dyn Fn(&[u8]) -> Option<f64>,
 }
@@ -121,8 +133,10 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> (Vec<Branch
         arguments: task.arguments,
         shape: task.shape,
     };
-    let mut by_index = Evaluator::new(&given, &mut regions, Mode::Index);
-    let mut by_data = Evaluator::new(&given, &mut data_regions, Mode::Data);
+    let mut few_regions = Regions::default();
+    let mut few = Evaluator::new(&given, &mut few_regions, Mode::Index, SOME);
+    let mut by_index = Evaluator::new(&given, &mut regions, Mode::Index, ALL);
+    let mut by_data = Evaluator::new(&given, &mut data_regions, Mode::Data, ALL);
     let mut left = task.budget.function;
     for block in 0..cfg.end() {
         let Some(mut branch) = plain(task, &cfg, &mut costs, block) else { continue };
@@ -130,7 +144,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> (Vec<Branch
         barriers.attach(&cfg, &mut costs, block, &mut branch);
         let level = known[decision.node.0 as usize];
         let mut look = Look { task, cfg: &cfg, known: level, left: &mut left };
-        look.judge(block, &mut branch, &mut by_index, &mut by_data);
+        look.judge(block, &mut branch, &mut few, &mut by_index, &mut by_data);
         branch.guards = guarded_loop(&cfg, block);
         branch.chain = chain(code, &cfg, block, &at_block, &found);
         at_block.insert(block, u32::try_from(found.len()).unwrap_or(u32::MAX));
@@ -304,6 +318,7 @@ impl Look<'_> {
         &mut self,
         block: Block,
         branch: &mut Branch,
+        few: &mut Evaluator<'_, '_, '_>,
         by_index: &mut Evaluator<'_, '_, '_>,
         by_data: &mut Evaluator<'_, '_, '_>,
     ) {
@@ -322,21 +337,34 @@ impl Look<'_> {
         let uniform =
             self.known.is_warp_uniform() && (branch.missed.is_none() || self.known.grain > super::lattice::WARP);
         if !uniform {
-            if !self.task.everything && self.is_beneath_notice(branch) {
+            let which = self.task.which;
+            let wanted = which == Which::All
+                || (!self.is_beneath_notice(branch) && (self.known.index || which == Which::ByData));
+            if !wanted {
                 return;
             }
-            let index = self.split(block, by_index, several);
-            let Some(index) = index else { return };
+            if which == Which::ByIndex {
+                // Most branches part few warps or none, which some environments show.
+                let Some(index) = self.split(block, few, several) else { return };
+                evidence.index = index;
+                evidence.data = index;
+                evidence.spread = if branch.is_loop && !several { self.spread(block, few) } else { None };
+                if !may_matter(&evidence) {
+                    branch.split = index;
+                    branch.spread = evidence.spread;
+                    branch.judgement = Some(Judgement { advice: Advice::Silent, ..judge(&evidence) });
+                    return;
+                }
+            }
+            let Some(index) = self.split(block, by_index, several) else { return };
             evidence.index = index;
-            evidence.data = if self.known.data {
+            evidence.data = if self.known.data && (which != Which::ByIndex || index.leader) {
                 let Some(data) = self.split(block, by_data, several) else { return };
                 data
             } else {
                 index
             };
-            if branch.is_loop && !several {
-                evidence.spread = self.spread(block, by_index);
-            }
+            evidence.spread = if branch.is_loop && !several { self.spread(block, by_index) } else { None };
         }
         branch.split = evidence.index;
         branch.spread = evidence.spread;
@@ -363,23 +391,18 @@ impl Look<'_> {
         let active = condition.and_then(|condition| Ok((condition, evaluator.active(block)?)));
         *self.left -= allowance - evaluator.left();
         let (condition, active) = active.ok()?;
-        Some(Split::count(&condition, &active, self.extent(), several))
+        Some(Split::count(&condition, &active, evaluator.extent(), several))
     }
 
     fn spread(&mut self, block: Block, evaluator: &mut Evaluator<'_, '_, '_>) -> Option<Spread> {
         let cfg = self.cfg;
         let leaves = |one: &u32| cfg.successors(block).iter().any(|to| !cfg.is_in_loop(*to, *one));
         let one = cfg.loops_of(block).find(leaves)?;
-        let allowance = self.allowance();
+        let allowance = (2 * self.task.budget.branch).min(*self.left);
         evaluator.allow(allowance);
         let spread = evaluator.spread(one, block);
         *self.left -= allowance - evaluator.left();
         spread.ok().flatten()
-    }
-
-    fn extent(&self) -> Extent {
-        let Shape { x, y, z, .. } = self.task.shape;
-        Extent { threads: (x * y * z) as usize }
     }
 }
 

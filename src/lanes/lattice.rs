@@ -389,7 +389,7 @@ fn turned(cond: Cond) -> Cond {
     }
 }
 
-/// What is read at an address: the same where the address is, else data.
+/// What is read at an address: the same where the address is, else data. The index decides what is read, and not what it is.
 fn loaded(address: Known) -> Known {
-    if address.is_warp_uniform() { address } else { Known { data: true, ..address } }
+    if address.is_warp_uniform() { address } else { Known { data: true, index: false, ..address } }
 }

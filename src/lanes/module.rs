@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::Shape;
 use super::eval::Arguments;
-use super::function::{self, Among, Branch, Budget, Call, Task, agreed};
+use super::function::{self, Among, Branch, Budget, Call, Task, Which, agreed};
 use crate::model::{Function, Kind, Module, Names};
 use crate::parse::ptx::{Body, Code, Locations};
 
@@ -34,14 +34,13 @@ pub struct Looked {
 /// Calls of one function that are told apart; where there are more, what they pass is unknown.
 const CALLERS: usize = 4;
 
-/// Looks at the functions of a module that `shapes` gives a shape for. `everything` asks for branches, too, that no rule
-/// would ever report.
+/// Looks at the functions of a module that `shapes` gives a shape for.
 #[must_use]
 pub fn look(
     module: &Module,
     names: &Names,
     shapes: &(dyn Fn(usize) -> Option<Shapes> + Sync),
-    everything: bool,
+    which: Which,
 ) -> Vec<Looked> {
     let plan = Plan::new(module, names);
     let mut found: Vec<Option<Looked>> = vec![None; module.functions.len()];
@@ -51,7 +50,7 @@ pub fn look(
             .par_iter()
             .map_init(Body::default, |body, at| {
                 let passed = contexts.get(at).map_or(&[][..], Vec::as_slice);
-                plan.look(*at, shapes, passed, everything, body)
+                plan.look(*at, shapes, passed, which, body)
             })
             .collect();
         for (looked, calls) in looked.into_iter().flatten() {
@@ -72,13 +71,16 @@ struct Plan<'m> {
     weights: HashMap<&'m [u8], f64>,
     /// For each function those of the module that it calls.
     calls: Vec<Vec<usize>>,
+    /// Functions with branches.
+    branching: usize,
 }
 
 impl<'m> Plan<'m> {
     fn new(module: &'m Module, names: &'m Names) -> Plan<'m> {
+        let branching = module.functions.iter().filter(|one| one.branches > 0).count();
         let callable = (0..).zip(&module.functions).filter(|(_, one)| one.kind == Kind::Function);
         let by_name: HashMap<&[u8], usize> = callable.map(|(at, one)| (names.get(one.name), at)).collect();
-        let mut plan = Plan { module, by_name, weights: HashMap::new(), calls: Vec::new() };
+        let mut plan = Plan { module, by_name, weights: HashMap::new(), calls: Vec::new(), branching };
         plan.calls = vec![Vec::new(); module.functions.len()];
         if plan.by_name.is_empty() {
             return plan;
@@ -136,7 +138,7 @@ impl<'m> Plan<'m> {
         at: usize,
         shapes: &(dyn Fn(usize) -> Option<Shapes> + Sync),
         passed: &[(Shape, Arguments)],
-        everything: bool,
+        which: Which,
         body: &mut Body,
     ) -> Option<(Looked, Vec<(usize, Shape, Arguments)>)> {
         let one = &self.module.functions[at];
@@ -162,8 +164,8 @@ impl<'m> Plan<'m> {
                 shape: *shape,
                 shape_known: shapes.known || ways.len() > 1 || called,
                 arguments,
-                budget: Budget::of(one.body.len()),
-                everything,
+                budget: Budget::of(one.body.len(), self.branching),
+                which,
                 callee: &|name| self.weights.get(name).copied(),
             };
             let (branches, passes) = function::branches(&task, &follows);

@@ -252,26 +252,34 @@ fn matched(args: &[Value], extent: Extent) -> Value {
 
 fn floating(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Value {
     let single = one.kind == Type::F32;
-    let unary = |f: fn(f64) -> f64| {
-        args.first().map(|a| {
-            a.map(|a| {
+    macro_rules! unary {
+        ($f:expr) => {
+            args.first().map(|a| {
                 #[allow(clippy::cast_possible_truncation, reason = "rounding to the operation's type")]
-                if single { of_f32(f(f64::from(f32_of(a))) as f32) } else { f(f64::from_bits(a)).to_bits() }
+                if single {
+                    a.map(|a| of_f32($f(f64::from(f32_of(a))) as f32))
+                } else {
+                    a.map(|a| $f(f64::from_bits(a)).to_bits())
+                }
             })
-        })
-    };
-    let binary = |narrow: fn(f32, f32) -> f32, wide: fn(f64, f64) -> f64| match args {
-        [a, b, ..] if single => Some(a.zip(b, |a, b| of_f32(narrow(f32_of(a), f32_of(b))))),
-        [a, b, ..] => Some(a.zip(b, |a, b| wide(f64::from_bits(a), f64::from_bits(b)).to_bits())),
-        _ => None,
-    };
+        };
+    }
+    macro_rules! binary {
+        ($narrow:expr, $wide:expr) => {
+            match args {
+                [a, b, ..] if single => Some(a.zip(b, |a, b| of_f32($narrow(f32_of(a), f32_of(b))))),
+                [a, b, ..] => Some(a.zip(b, |a, b| $wide(f64::from_bits(a), f64::from_bits(b)).to_bits())),
+                _ => None,
+            }
+        };
+    }
     let result = match one.op {
-        Op::Add => binary(|a, b| a + b, |a, b| a + b),
-        Op::Sub => binary(|a, b| a - b, |a, b| a - b),
-        Op::Mul => binary(|a, b| a * b, |a, b| a * b),
-        Op::Div => binary(|a, b| a / b, |a, b| a / b),
-        Op::Min => binary(f32::min, f64::min),
-        Op::Max => binary(f32::max, f64::max),
+        Op::Add => binary!(|a: f32, b: f32| a + b, |a: f64, b: f64| a + b),
+        Op::Sub => binary!(|a: f32, b: f32| a - b, |a: f64, b: f64| a - b),
+        Op::Mul => binary!(|a: f32, b: f32| a * b, |a: f64, b: f64| a * b),
+        Op::Div => binary!(|a: f32, b: f32| a / b, |a: f64, b: f64| a / b),
+        Op::Min => binary!(f32::min, f64::min),
+        Op::Max => binary!(f32::max, f64::max),
         Op::Fma | Op::Mad => match args {
             [a, b, c] if single => {
                 Some(a.zip3(b, c, extent, |a, b, c| of_f32(f32_of(a).mul_add(f32_of(b), f32_of(c)))))
@@ -281,16 +289,16 @@ fn floating(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
             })),
             _ => None,
         },
-        Op::Neg => unary(|a| -a),
-        Op::Abs => unary(f64::abs),
-        Op::Sqrt => unary(f64::sqrt),
-        Op::Rsqrt => unary(|a| 1.0 / a.sqrt()),
-        Op::Rcp => unary(|a| 1.0 / a),
-        Op::Sin => unary(f64::sin),
-        Op::Cos => unary(f64::cos),
-        Op::Ex2 => unary(f64::exp2),
-        Op::Lg2 => unary(f64::log2),
-        Op::Tanh => unary(f64::tanh),
+        Op::Neg => unary!(|a: f64| -a),
+        Op::Abs => unary!(f64::abs),
+        Op::Sqrt => unary!(f64::sqrt),
+        Op::Rsqrt => unary!(|a: f64| 1.0 / a.sqrt()),
+        Op::Rcp => unary!(|a: f64| 1.0 / a),
+        Op::Sin => unary!(f64::sin),
+        Op::Cos => unary!(f64::cos),
+        Op::Ex2 => unary!(f64::exp2),
+        Op::Lg2 => unary!(f64::log2),
+        Op::Tanh => unary!(f64::tanh),
         _ => None,
     };
     result.unwrap_or_else(|| unknown(one, place, args))
@@ -303,39 +311,51 @@ fn integer(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Val
     }
     let (a, b, c) = (args.first(), args.get(1), args.get(2));
     let low = mask(bits);
-    let unary = |f: &dyn Fn(u64) -> u64| a.map(|a| a.map(|a| f(a & low) & low));
-    let binary = |f: fn(u64, u64) -> u64| a.zip(b).map(|(a, b)| a.zip(b, |a, b| f(a & low, b & low) & low));
-    let ordered = |narrow: fn(u64, u64) -> u64, wide: fn(i64, i64) -> i64| {
-        a.zip(b).map(|(a, b)| {
-            a.zip(b, |a, b| {
-                let (a, b) = (a & low, b & low);
+    // Macros, because closures of closures would be called once for every number.
+    macro_rules! unary {
+        ($f:expr) => {
+            a.map(|a| a.map(|a| $f(a & low) & low))
+        };
+    }
+    macro_rules! binary {
+        ($f:expr) => {
+            a.zip(b).map(|(a, b)| a.zip(b, |a, b| $f(a & low, b & low) & low))
+        };
+    }
+    macro_rules! ordered {
+        ($narrow:expr, $wide:expr) => {
+            a.zip(b).map(|(a, b)| {
                 if is_signed {
-                    wide(signed(a, bits), signed(b, bits)).cast_unsigned() & low
+                    a.zip(b, |a, b| $wide(signed(a, bits), signed(b, bits)).cast_unsigned() & low)
                 } else {
-                    narrow(a, b) & low
+                    a.zip(b, |a, b| $narrow(a & low, b & low) & low)
                 }
             })
-        })
-    };
+        };
+    }
     let result = match one.op {
-        Op::Add => binary(u64::wrapping_add),
-        Op::Sub => binary(u64::wrapping_sub),
-        Op::And => binary(|a, b| a & b),
-        Op::Or => binary(|a, b| a | b),
-        Op::Xor => binary(|a, b| a ^ b),
-        Op::Not if bits == 1 => unary(&|a| u64::from(a == 0)),
-        Op::Not => unary(&|a| !a),
-        Op::Cnot => unary(&|a| u64::from(a == 0)),
-        Op::Neg => unary(&|a| a.wrapping_neg()),
-        Op::Abs => unary(&|a| signed(a, bits).unsigned_abs()),
-        Op::Popc => unary(&|a| u64::from(a.count_ones())),
-        Op::Clz => unary(&|a| u64::from(a.leading_zeros() + bits - 64)),
-        Op::Brev => unary(&|a| a.reverse_bits() >> (64 - bits)),
+        Op::Add => binary!(u64::wrapping_add),
+        Op::Sub => binary!(u64::wrapping_sub),
+        Op::And => binary!(|a: u64, b: u64| a & b),
+        Op::Or => binary!(|a: u64, b: u64| a | b),
+        Op::Xor => binary!(|a: u64, b: u64| a ^ b),
+        Op::Not if bits == 1 => unary!(|a: u64| u64::from(a == 0)),
+        Op::Not => unary!(|a: u64| !a),
+        Op::Cnot => unary!(|a: u64| u64::from(a == 0)),
+        Op::Neg => unary!(|a: u64| a.wrapping_neg()),
+        Op::Abs => unary!(|a: u64| signed(a, bits).unsigned_abs()),
+        Op::Popc => unary!(|a: u64| u64::from(a.count_ones())),
+        Op::Clz => unary!(|a: u64| u64::from(a.leading_zeros() + bits - 64)),
+        Op::Brev => unary!(|a: u64| a.reverse_bits() >> (64 - bits)),
         Op::Bfind => a.map(|a| a.map(|a| bit_found(a & low, bits, is_signed, one.mods.is_shift_amount()))),
-        Op::Min => ordered(u64::min, i64::min),
-        Op::Max => ordered(u64::max, i64::max),
-        Op::Div => ordered(|a, b| a.checked_div(b).unwrap_or(u64::MAX), |a, b| a.checked_div(b).unwrap_or(-1)),
-        Op::Rem => ordered(|a, b| a.checked_rem(b).unwrap_or(a), |a, b| a.checked_rem(b).unwrap_or(a)),
+        Op::Min => ordered!(u64::min, i64::min),
+        Op::Max => ordered!(u64::max, i64::max),
+        Op::Div => ordered!(|a: u64, b: u64| a.checked_div(b).unwrap_or(u64::MAX), |a: i64, b: i64| a
+            .checked_div(b)
+            .unwrap_or(-1)),
+        Op::Rem => {
+            ordered!(|a: u64, b: u64| a.checked_rem(b).unwrap_or(a), |a: i64, b: i64| a.checked_rem(b).unwrap_or(a))
+        }
         Op::Shl => {
             a.zip(b).map(|(a, b)| a.zip(b, |a, b| if b & 0xffff_ffff < u64::from(bits) { a << b & low } else { 0 }))
         }

@@ -269,7 +269,7 @@ impl Evaluator<'_, '_, '_> {
                 Some(before) => alive.choose(&value, &before, self.extent),
             });
             alive = alive.zip(&staying, |alive, staying| alive & staying);
-            if (0..Self::environments()).all(|environment| alive.row(environment).iter().all(|one| *one == 0)) {
+            if is_nowhere(&alive) {
                 return Ok(out.map(|value| value.condensed(self.extent)));
             }
             now = self.advanced(one, &now, stepped)?;
@@ -305,7 +305,7 @@ impl Evaluator<'_, '_, '_> {
         let Some(trips) = trips else { return Ok(None) };
         let active = self.entering(header)?;
         let (mut share, mut idle, mut longest, mut mean, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0_f64);
-        for environment in 0..Self::environments() {
+        for environment in 0..self.extent.environments.len() {
             let (mut split, mut warps, mut lost, mut long, mut middle) = (0.0, 0.0_f64, 0.0, 0.0, 0.0);
             for warp in 0..self.extent.warps() {
                 let threads = warp * LANES..((warp + 1) * LANES).min(self.extent.threads);
@@ -350,14 +350,29 @@ impl Evaluator<'_, '_, '_> {
 
     /// The iteration in which each lane leaves through the branch of `block`; `None` where that cannot be told.
     fn trips(&mut self, one: u32, block: Block, stepped: &[Node]) -> Found<Option<Value>> {
-        let stays = |this: &mut Self, now: &HashMap<Node, Value>| this.staying_at(one, block, now);
         let start = self.entered_with(one, stepped)?;
-        let mut now = start.clone();
+        self.staying_at(one, block, &start)?;
+        if stepped.is_empty() {
+            // Nothing changes: who does not leave at once stays.
+            return Ok(None);
+        }
+        let first = self.advanced(one, &start, stepped)?;
+        let second = self.advanced(one, &first, stepped)?;
+        if let Some(moves) = constant_moves(&start, &first, &second) {
+            let count = match self.solved(one, block, &start, &first)? {
+                None => self.counted(one, block, &start, &moves)?,
+                count => count,
+            };
+            if count.is_some() {
+                return Ok(count);
+            }
+        }
+        let mut now = start;
+        let mut next = vec![second, first];
         let mut alive = Value::constant(1);
         let mut trips = Value::constant(FOLLOWED as u64);
-        let mut after: Vec<HashMap<Node, Value>> = Vec::new();
         for step in 0..FOLLOWED {
-            let staying = stays(self, &now)?;
+            let staying = self.staying_at(one, block, &now)?;
             trips =
                 alive.zip3(
                     &staying,
@@ -370,26 +385,17 @@ impl Evaluator<'_, '_, '_> {
             alive = alive.zip(&staying, |alive, staying| alive & staying);
             self.spend(trips.size() + alive.size())?;
             if is_nowhere(&alive) {
-                return Ok(Some(trips));
+                break;
             }
-            now = self.advanced(one, &now, stepped)?;
+            now = match next.pop() {
+                Some(known) => known,
+                None => self.advanced(one, &now, stepped)?,
+            };
             let size: usize = now.values().map(Value::size).sum();
             self.spend(size)?;
-            if step < 2 {
-                after.push(now.clone());
-            }
-            // Nothing changes any more: who is still in it stays.
-            if stepped.is_empty() {
-                return Ok(None);
-            }
         }
-        let [first, second] = after.as_slice() else { return Ok(None) };
         // Lanes that are still in it are at least so far behind the others.
-        let Some(moves) = constant_moves(&start, first, second) else { return Ok(Some(trips)) };
-        if let Some(count) = self.solved(one, block, &start, first)? {
-            return Ok(Some(alive.choose(&count, &trips, self.extent)));
-        }
-        self.counted(one, block, &start, &moves, trips, &alive)
+        Ok(Some(trips))
     }
 
     /// The iteration in which two numbers of which one moves by a constant become equal, where the loop goes on until they
@@ -430,17 +436,15 @@ impl Evaluator<'_, '_, '_> {
         Ok(is_nowhere(&never).then_some(count))
     }
 
-    /// Counts on by bisection from where following ended: every variable moves by a constant.
+    /// Counts by bisection: every variable moves by a constant.
     fn counted(
         &mut self,
         one: u32,
         block: Block,
         start: &HashMap<Node, Value>,
         moves: &HashMap<Node, Value>,
-        trips: Value,
-        alive: &Value,
     ) -> Found<Option<Value>> {
-        let mut low = Value::constant(FOLLOWED as u64);
+        let mut low = Value::constant(0);
         let mut high = Value::constant(COUNTED);
         let at = |this: &mut Self, count: &Value| {
             let now = moved(start, moves, count);
@@ -456,18 +460,17 @@ impl Evaluator<'_, '_, '_> {
         }
         // The test has to stay true up to there, or the count means nothing.
         for part in [3, 6, 9] {
-            let count = low.map(|low| FOLLOWED as u64 + low.saturating_sub(FOLLOWED as u64) * part / 10);
+            let count = low.map(|low| low * part / 10);
             let staying = at(self, &count)?;
             let before = count.zip(&low, |count, low| u64::from(count < low));
-            let wrong =
-                before.zip3(&staying, alive, self.extent, |before, staying, alive| before & alive & (1 - staying));
+            let wrong = before.zip(&staying, |before, staying| before & (1 - staying));
             if !is_nowhere(&wrong) {
                 return Ok(None);
             }
         }
-        let endless = low.zip(alive, |low, alive| u64::from(low >= COUNTED) & alive);
+        let endless = low.map(|low| u64::from(low >= COUNTED));
         let (mut many, mut all) = (0_usize, 0_usize);
-        for environment in 0..Self::environments() {
+        for environment in 0..self.extent.environments.len() {
             let row = endless.row(environment);
             many += row.iter().filter(|one| **one != 0).count() * (self.extent.threads / row.len().max(1));
             all += self.extent.threads;
@@ -475,7 +478,7 @@ impl Evaluator<'_, '_, '_> {
         if many * 2 > all {
             return Ok(None);
         }
-        Ok(Some(alive.choose(&low, &trips, self.extent)))
+        Ok(Some(low))
     }
 
     fn staying_at(&mut self, one: u32, block: Block, now: &HashMap<Node, Value>) -> Found<Value> {
@@ -487,8 +490,7 @@ impl Evaluator<'_, '_, '_> {
 }
 
 fn is_nowhere(value: &Value) -> bool {
-    let environments = if value.varies() { super::value::ENVIRONMENTS } else { 1 };
-    (0..environments).all(|environment| value.row(environment).iter().all(|one| *one == 0))
+    (0..value.rows()).all(|environment| value.row(environment).iter().all(|one| *one == 0))
 }
 
 /// By how much each variable moves in an iteration, where that does not change.
@@ -513,10 +515,7 @@ fn constant_moves(
 
 /// The bits of registers that hold these values.
 fn narrowest(values: &[&Value]) -> u64 {
-    let fits = |value: &&Value| {
-        let environments = if value.varies() { super::value::ENVIRONMENTS } else { 1 };
-        (0..environments).all(|at| value.row(at).iter().all(|bits| *bits <= 0xffff_ffff))
-    };
+    let fits = |value: &&Value| (0..value.rows()).all(|at| value.row(at).iter().all(|bits| *bits <= 0xffff_ffff));
     if values.iter().all(fits) { 0xffff_ffff } else { u64::MAX }
 }
 

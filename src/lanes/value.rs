@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
-/// Environments in which a value is looked at: each has its own parameters, data and iteration numbers.
-pub const ENVIRONMENTS: usize = 24;
+/// The environments in which values are looked at, by number: each has its own parameters, data and iteration numbers.
+pub type Environments = &'static [usize];
+
+/// All of them.
+pub const ALL: Environments = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23];
+
+/// Enough of them to see that a branch is not worth looking at in all: six of the usual ones, and two at edges.
+pub const SOME: Environments = &[0, 1, 5, 7, 8, 13, 14, 22];
 
 /// Lanes of a warp, on every GPU that CUDA runs on.
 pub const LANES: usize = 32;
@@ -24,14 +30,14 @@ pub enum Span {
 /// `bits` holds one row, or one for each environment; a row holds 1, [`Value::warps`] or all threads' values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
-    /// Whether environments differ.
-    by_environment: bool,
+    /// 1, or how many environments there are, if they differ.
+    rows: usize,
     /// Whether data have a part in it that each lane drew its own of.
     by_data: bool,
     /// Whether a comparison has a part in it that no environment parts the lanes at, and another number would.
     at_edge: bool,
     span: Span,
-    bits: Arc<[u64]>,
+    bits: Arc<Vec<u64>>,
 }
 
 /// The threads that values are of.
@@ -39,6 +45,8 @@ pub struct Value {
 pub struct Extent {
     /// Threads of the block.
     pub threads: usize,
+    /// The environments.
+    pub environments: Environments,
 }
 
 impl Extent {
@@ -61,30 +69,33 @@ impl Value {
     /// The same everywhere.
     #[must_use]
     pub fn constant(bits: u64) -> Value {
-        Value { by_environment: false, by_data: false, at_edge: false, span: Span::Block, bits: Arc::new([bits]) }
+        Value { rows: 1, by_data: false, at_edge: false, span: Span::Block, bits: Arc::new(vec![bits]) }
     }
 
     /// One for each thread, the same in all environments.
     #[must_use]
     pub fn of_threads(extent: Extent, value: impl FnMut(usize) -> u64) -> Value {
-        let bits = (0..extent.threads).map(value).collect();
-        Value { by_environment: false, by_data: false, at_edge: false, span: Span::Thread, bits }
+        let bits = Arc::new((0..extent.threads).map(value).collect());
+        Value { rows: 1, by_data: false, at_edge: false, span: Span::Thread, bits }
     }
 
     /// One for each warp, the same in all environments.
     #[must_use]
     pub fn of_warps(extent: Extent, value: impl FnMut(usize) -> u64) -> Value {
-        let bits = (0..extent.warps()).map(value).collect();
-        Value { by_environment: false, by_data: false, at_edge: false, span: Span::Warp, bits }
+        let bits = Arc::new((0..extent.warps()).map(value).collect());
+        Value { rows: 1, by_data: false, at_edge: false, span: Span::Warp, bits }
     }
 
-    /// `value(environment, place)` for every place of the span.
+    /// `value(environment, place)` for every place of the span, with the number of the environment.
     #[must_use]
     pub fn sampled(extent: Extent, span: Span, mut value: impl FnMut(usize, usize) -> u64) -> Value {
         let row = extent.row(span);
-        let places = (0..ENVIRONMENTS).flat_map(|environment| (0..row).map(move |place| (environment, place)));
-        let bits = places.map(|(environment, place)| value(environment, place)).collect();
-        Value { by_environment: true, by_data: false, at_edge: false, span, bits }
+        let mut bits = Vec::with_capacity(extent.environments.len() * row);
+        for environment in extent.environments {
+            bits.extend((0..row).map(|place| value(*environment, place)));
+        }
+        let bits = Arc::new(bits);
+        Value { rows: extent.environments.len(), by_data: false, at_edge: false, span, bits }
     }
 
     /// The same as data of which each lane has its own.
@@ -126,13 +137,13 @@ impl Value {
     /// Whether environments may differ.
     #[must_use]
     pub fn varies(&self) -> bool {
-        self.by_environment
+        self.rows > 1
     }
 
     /// The one value that it is, if it is but one.
     #[must_use]
     pub fn as_constant(&self) -> Option<u64> {
-        (!self.by_environment && self.span == Span::Block).then(|| self.bits[0])
+        (self.rows == 1 && self.span == Span::Block).then(|| self.bits[0])
     }
 
     /// Numbers that are kept.
@@ -141,13 +152,13 @@ impl Value {
         self.bits.len()
     }
 
-    /// The row of an environment.
+    /// The row of the environment at a place of the list.
     #[must_use]
     pub fn row(&self, environment: usize) -> &[u64] {
-        if !self.by_environment {
+        if self.rows == 1 {
             return &self.bits;
         }
-        let row = self.bits.len() / ENVIRONMENTS;
+        let row = self.bits.len() / self.rows;
         &self.bits[environment * row..][..row]
     }
 
@@ -162,24 +173,35 @@ impl Value {
         }
     }
 
+    /// The values of a warp: of all its lanes, or one for all of them.
+    #[must_use]
+    pub fn of_warp(&self, environment: usize, warp: usize) -> &[u64] {
+        let row = self.row(environment);
+        match self.span {
+            Span::Block => row,
+            Span::Warp => &row[warp..=warp],
+            Span::Thread => &row[warp * LANES..((warp + 1) * LANES).min(row.len())],
+        }
+    }
+
     /// Rows that are kept.
-    fn rows(&self) -> usize {
-        if self.by_environment { ENVIRONMENTS } else { 1 }
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
     /// `f` of every value.
     #[must_use]
     pub fn map(&self, f: impl Fn(u64) -> u64) -> Value {
-        let bits = self.bits.iter().map(|bits| f(*bits)).collect();
+        let bits = Arc::new(self.bits.iter().map(|bits| f(*bits)).collect());
         Value { bits, ..self.clone() }
     }
 
     /// `f` of both, value by value.
     #[must_use]
     pub fn zip(&self, other: &Value, f: impl Fn(u64, u64) -> u64) -> Value {
-        let by_environment = self.by_environment || other.by_environment;
         let span = self.span.max(other.span);
-        let rows = self.rows().max(other.rows());
+        let rows = self.rows.max(other.rows);
         let mut bits = Vec::with_capacity(rows * self.row(0).len().max(other.row(0).len()));
         for environment in 0..rows {
             let (a, b) = (self.row(environment), other.row(environment));
@@ -198,11 +220,11 @@ impl Value {
             }
         }
         Value {
-            by_environment,
+            rows,
             by_data: self.by_data || other.by_data,
             at_edge: self.at_edge || other.at_edge,
             span,
-            bits: bits.into(),
+            bits: Arc::new(bits),
         }
     }
 
@@ -210,11 +232,10 @@ impl Value {
     #[must_use]
     pub fn zip3(&self, second: &Value, third: &Value, extent: Extent, f: impl Fn(u64, u64, u64) -> u64) -> Value {
         let span = self.span.max(second.span).max(third.span);
-        let by_environment = self.by_environment || second.by_environment || third.by_environment;
-        let rows = if by_environment { ENVIRONMENTS } else { 1 };
+        let count = self.rows.max(second.rows).max(third.rows);
         let row = extent.row(span);
-        let mut bits = Vec::with_capacity(rows * row);
-        for environment in 0..rows {
+        let mut bits = Vec::with_capacity(count * row);
+        for environment in 0..count {
             let rows = [self, second, third].map(|value| value.row(environment));
             if [self, second, third].iter().all(|value| value.span == span) {
                 bits.extend((0..row).map(|at| f(rows[0][at], rows[1][at], rows[2][at])));
@@ -231,7 +252,7 @@ impl Value {
         }
         let by_data = self.by_data || second.by_data || third.by_data;
         let at_edge = self.at_edge || second.at_edge || third.at_edge;
-        Value { by_environment, by_data, at_edge, span, bits: bits.into() }
+        Value { rows: count, by_data, at_edge, span, bits: Arc::new(bits) }
     }
 
     /// `yes` where this is true, else `no`.
@@ -253,26 +274,25 @@ impl Value {
         extent: Extent,
         f: impl Fn(&dyn Fn(usize) -> u64, u64, usize) -> u64,
     ) -> Value {
-        let by_environment = self.by_environment || other.by_environment;
-        let rows = if by_environment { ENVIRONMENTS } else { 1 };
+        let rows = self.rows.max(other.rows);
         let mut bits = Vec::with_capacity(rows * extent.threads);
         for environment in 0..rows {
             let read = |thread: usize| self.at(environment, thread.min(extent.threads - 1));
             bits.extend((0..extent.threads).map(|thread| f(&read, other.at(environment, thread), thread)));
         }
         Value {
-            by_environment,
+            rows,
             by_data: self.by_data || other.by_data,
             at_edge: self.at_edge || other.at_edge,
             span: Span::Thread,
-            bits: bits.into(),
+            bits: Arc::new(bits),
         }
     }
 
     /// `f` of the lanes of each warp, as pairs of lane and value.
     #[must_use]
     pub fn by_warp(&self, extent: Extent, f: impl Fn(&mut dyn Iterator<Item = (usize, u64)>) -> u64) -> Value {
-        let rows = self.rows();
+        let rows = self.rows;
         let mut bits = Vec::with_capacity(rows * extent.warps());
         for environment in 0..rows {
             for warp in 0..extent.warps() {
@@ -280,13 +300,7 @@ impl Value {
                 bits.push(f(&mut threads.map(|thread| (thread % LANES, self.at(environment, thread)))));
             }
         }
-        Value {
-            by_environment: self.by_environment,
-            by_data: false,
-            at_edge: false,
-            span: Span::Warp,
-            bits: bits.into(),
-        }
+        Value { rows: self.rows, by_data: false, at_edge: false, span: Span::Warp, bits: Arc::new(bits) }
     }
 
     /// The same value with no more kept than varies.
@@ -295,7 +309,7 @@ impl Value {
         let span = if self.span == Span::Block {
             return self;
         } else {
-            let rows = || (0..self.rows()).map(|environment| self.row(environment));
+            let rows = || (0..self.rows).map(|environment| self.row(environment));
             if rows().all(|row| row.iter().all(|bits| *bits == row[0])) {
                 Span::Block
             } else if self.span == Span::Thread
@@ -310,8 +324,8 @@ impl Value {
             (Span::Thread, Span::Warp) => LANES,
             _ => extent.row(self.span),
         };
-        let rows = (0..self.rows()).flat_map(|environment| self.row(environment).iter().step_by(step).copied());
-        Value { span, bits: rows.collect(), ..self.clone() }
+        let rows = (0..self.rows).flat_map(|environment| self.row(environment).iter().step_by(step).copied());
+        Value { span, bits: Arc::new(rows.collect()), ..self.clone() }
     }
 }
 
@@ -319,7 +333,7 @@ impl Value {
 mod tests {
     use super::*;
 
-    const EXTENT: Extent = Extent { threads: 70 };
+    const EXTENT: Extent = Extent { threads: 70, environments: ALL };
 
     #[test]
     fn values_of_every_span_meet_thread_by_thread() {

@@ -3,7 +3,7 @@
 
 use super::cost::{Side, Traits, is_predicated};
 use super::steps::Spread;
-use super::value::{ENVIRONMENTS, Extent, LANES, Span, Value};
+use super::value::{Extent, LANES, Span, Value};
 
 /// What the lanes of a warp do at a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,7 +129,7 @@ impl Split {
         if condition.span() == Span::Block && active.span() == Span::Block {
             return start;
         }
-        let rows = if condition.varies() || active.varies() { ENVIRONMENTS } else { 1 };
+        let rows = condition.rows().max(active.rows());
         let mut all = start;
         let (mut most_taking, mut most_others) = (0, 0);
         let (mut environments, mut parting, mut taking) = (0.0_f64, 0.0_f64, 0.0);
@@ -155,7 +155,7 @@ impl Split {
                 }
             }
             if warps > 0.0 {
-                let counts = super::eval::share(environment);
+                let counts = super::eval::share(extent.environments[environment]);
                 environments += counts;
                 let share = split / warps;
                 all.mean += counts * share;
@@ -182,15 +182,16 @@ fn lanes_of(
     several: bool,
 ) -> Witness {
     let mut lanes = Witness { warp: u32::try_from(warp).unwrap_or(u32::MAX), active: 0, taken: 0 };
-    let start = warp * LANES;
+    let (conditions, actives) = (condition.of_warp(environment, warp), active.of_warp(environment, warp));
+    let count = (extent.threads - warp * LANES).min(LANES);
     let mut first = None;
-    for thread in start..(start + LANES).min(extent.threads) {
-        if active.at(environment, thread) == 0 {
+    for lane in 0..count {
+        if actives[lane.min(actives.len() - 1)] == 0 {
             continue;
         }
-        let bit = 1_u32 << (thread - start);
+        let bit = 1_u32 << lane;
         lanes.active |= bit;
-        let value = condition.at(environment, thread);
+        let value = conditions[lane.min(conditions.len() - 1)];
         let taken = if several { *first.get_or_insert(value) == value } else { value != 0 };
         lanes.taken |= if taken { bit } else { 0 };
     }
@@ -254,6 +255,15 @@ const ONE_SIDED: f64 = 16.0;
 
 /// The side of a leader from which on a note is worth it.
 const LEADER: f64 = 64.0;
+
+/// Whether a branch that was looked at in some environments may be worth a word when it is looked at in all.
+#[must_use]
+pub fn may_matter(evidence: &Evidence) -> bool {
+    let parts = evidence.index.mean >= SPLIT / 2.0 || evidence.index.robust > 0.0;
+    let spreads = evidence.spread.is_some_and(|spread| spread.share > 0.0);
+    let leads = evidence.index.leader && leader_side(evidence) >= LEADER && evidence.index.most > 0.0;
+    parts || spreads || leads || (evidence.barrier.is_some() && evidence.index.block)
+}
 
 /// Judges a branch.
 #[must_use]

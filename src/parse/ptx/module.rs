@@ -175,6 +175,13 @@ impl Reader {
                 return Err(Fault::new(start, word.len().max(1) + usize::from(is_directive), NO_VERSION));
             }
             if !is_directive {
+                // rustc marks the end of its debug information so.
+                let after = cursor.at;
+                cursor.skip_blank()?;
+                if !word.is_empty() && cursor.take(b':') {
+                    continue;
+                }
+                cursor.at = after;
                 return Err(self.misplaced(&cursor, start, word));
             }
             self.directive(&mut cursor, start, word, report)?;
@@ -335,6 +342,8 @@ impl Reader {
                     return Ok(());
                 }
                 b'{' => break,
+                // Before PTX 3.0, declarations had no end of their own.
+                b'.' if begins_another(cursor) => return Ok(()),
                 b'.' => directive_of_function(cursor, &mut bounds)?,
                 _ if cursor.is_at_end() => {
                     return Err(Fault::new(at, name.len(), "the file ends before the body of this function"));
@@ -369,6 +378,25 @@ impl Reader {
         });
         Ok(())
     }
+}
+
+/// Whether the directive that is next belongs to the module, and not to the function before it.
+fn begins_another(cursor: &Cursor<'_>) -> bool {
+    let mut ahead = Cursor::new(cursor.text, cursor.at + 1);
+    matches!(
+        ahead.word(),
+        b"visible"
+            | b"weak"
+            | b"extern"
+            | b"entry"
+            | b"func"
+            | b"file"
+            | b"global"
+            | b"const"
+            | b"shared"
+            | b"tex"
+            | b"section"
+    )
 }
 
 const NO_VERSION: &str = "this is no PTX: a module begins with `.version`";

@@ -8,7 +8,7 @@ use crate::analyse::Found;
 use crate::finding::{Cause, Finding, Hit, Label, Level};
 use crate::lanes::function::{Branch, lanes_in_words};
 use crate::lanes::verdict::{Advice, Confidence, Judgement, Witness};
-use crate::model::{BlockSize, Quote, percent};
+use crate::model::{BlockSize, Quote, percent, symbol};
 
 /// Leaves a hit on every branch that `weigh` gives a weight and a cap for. Branches of one source line are one cause.
 pub(super) fn each(
@@ -82,6 +82,7 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
     let finding = Finding::new(message);
     let Some(found) = context.branch_of(hit) else { return finding };
     let branch = found.branch;
+    let own = inlined_from(&found);
     // What jumps in the PTX may be what runs the side in the source, or what does not.
     let (label, of_ptx) = match label {
         Says::Lanes => (witness(branch, false), witness(branch, true)),
@@ -93,7 +94,7 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
             match quotes.source.zip(found.locations) {
                 Some((source, locations)) => {
                     let column = locations.outer.column as usize;
-                    let mut own = finding.label(Some(source_label(context, source, column, label)));
+                    let mut own = finding.label(Some(source_label(context, source, column, label + &own)));
                     own.ptx = Some(Label { text: "the branch in the PTX".to_owned(), ..ptx });
                     own
                 }
@@ -113,16 +114,38 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
         .fact("fallthrough_cost", costs.map(|(_, other)| other))
 }
 
-/// The condition of the statement at `column`, from 1, with its keyword, else the statement to the end of the line's code; the
-/// whole line where the column is not in it.
+/// `; inlined from util.cuh:10`, where the branch does not stand in the line that it is shown at.
+fn inlined_from(found: &Found<'_>) -> String {
+    let Some(locations) = found.locations.filter(|spots| spots.inner != spots.outer) else { return String::new() };
+    let Some(path) = found.module.file(locations.inner.file) else { return String::new() };
+    let name = path.iter().rposition(|byte| matches!(byte, b'/' | b'\\')).map_or(path, |at| &path[at + 1..]);
+    format!("; inlined from {}:{}", symbol::printable(&String::from_utf8_lossy(name)), locations.inner.line)
+}
+
+/// The condition of the statement at `column`, from 1, with its keyword, else the statement to the end of the line's code.
+/// Where no statement begins there, the only condition of the line, else the whole line.
 fn source_label(context: &Context<'_>, quote: Quote, column: usize, text: String) -> Label {
     let line = context.text(quote);
     let code = memchr::memmem::find(line, b"//").filter(|at| *at >= column).unwrap_or(line.len());
     let end = line[..code].iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |at| at + 1);
     let first = line.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
-    let start = column.checked_sub(1).filter(|start| *start < end).unwrap_or(first.min(end));
+    let start = column.checked_sub(1).filter(|start| *start < end && begins_statement(line, *start));
+    let start = start.or_else(|| only_condition(&line[..end])).unwrap_or(first.min(end));
     let end = condition(&line[start..end]).map_or(end, |length| start + length);
     Label { quote, lead: None, name: None, start, end, text }
+}
+
+/// Whether a statement may begin at a byte of a line. In lines with `__global__` and the like nvcc miscounts columns.
+fn begins_statement(line: &[u8], start: usize) -> bool {
+    let before = line[..start].trim_ascii_end();
+    let is_first = before.is_empty() || matches!(before.last(), Some(b';' | b'{' | b'}' | b')' | b':'));
+    is_first || before.ends_with(b"else") || before.ends_with(b"do")
+}
+
+/// Where the only statement with a condition begins; `None` where there are more of them, or none.
+fn only_condition(line: &[u8]) -> Option<usize> {
+    let mut starts = (0..line.len()).filter(|at| condition(&line[*at..]).is_some() && begins_statement(line, *at));
+    starts.next().filter(|_| starts.next().is_none())
 }
 
 /// The bytes of `if (…)`, `for (…)` and the like that a statement begins with; `None` where it is none of them, or goes on in
@@ -210,7 +233,23 @@ pub(super) fn rounded(weight: f64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::condition;
+    use super::{begins_statement, condition, only_condition};
+
+    #[test]
+    fn a_column_in_the_middle_of_a_statement_is_none_of_its_beginning() {
+        let line = b"__device__ float f(float x) { if (x > 0) x = 1; else x = g(x); return x; }";
+        let at = |text: &[u8]| memchr::memmem::find(line, text).expect("it stands there");
+        assert!(begins_statement(line, at(b"if")) && begins_statement(line, at(b"x = g")));
+        assert!(begins_statement(line, at(b"return")) && begins_statement(b"    x = y;", 4));
+        assert!(!begins_statement(line, at(b"float x")) && !begins_statement(line, at(b"> 0")));
+    }
+
+    #[test]
+    fn a_line_with_one_condition_is_told_from_one_with_two() {
+        assert_eq!(only_condition(b"float f(int x) { if (x) g(); return x; }"), Some(17));
+        assert_eq!(only_condition(b"float f(int x) { if (x) g(); while (x) h(); }"), None);
+        assert_eq!(only_condition(b"float f(int x) { return x ? 1 : 2; }"), None);
+    }
 
     #[test]
     fn a_condition_ends_where_its_parenthesis_closes() {

@@ -572,8 +572,10 @@ fn ranges(lanes: u32) -> String {
         });
         at += length;
     }
-    if parts.len() > 4 {
-        parts.truncate(3);
+    if parts.len() > 3 {
+        // Two ranges show what three lanes do.
+        let is_range = parts.iter().any(|part| part.contains('–'));
+        parts.truncate(if is_range { 2 } else { 3 });
         parts.push("…".to_owned());
     }
     parts.join(", ")

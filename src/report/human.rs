@@ -127,6 +127,10 @@ fn render_group(
     if let Some(ptx) = finding.ptx.as_ref().filter(|_| has_text(verdict, &finding)) {
         writeln!(out, "  {} {}", layout.style.strong("ptx:"), excerpt::one_line(verdict.context.report, ptx))?;
     }
+    for beside in &finding.beside {
+        let name = layout.style.strong(format!("{}:", beside.text));
+        writeln!(out, "  {name} {}", excerpt::one_line(verdict.context.report, beside))?;
+    }
     if let Some(also) = also(verdict, group, &finding, budget) {
         writeln!(out, "  {} {also}", layout.style.strong("also:"))?;
     }

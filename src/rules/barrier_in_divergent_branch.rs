@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{each, finding, ptx_label, witness};
+use super::branch::{Says, each, finding, ptx_label};
+use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
 use crate::lanes::verdict::{Missed, Verdict};
 
@@ -17,36 +18,118 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         if judgement.verdict != Verdict::BarrierInDivergent {
             return None;
         }
-        // From 7.0 on a barrier does not wait for threads that have exited.
-        let waits = found.function.arch.is_some_and(|arch| !arch.at_least(7, 0));
         let cap = match found.branch.missed? {
-            Missed::Exits if !waits => Level::Note,
+            Missed::Exits if !may_wait(found) => Level::Note,
             Missed::Exits | Missed::GoesOn => Level::Deny,
         };
         Some((1.0 + found.branch.split.mean, cap))
     });
 }
 
+/// Whether a barrier may wait for threads that have exited: that it does not is promised from 7.0 on.
+fn may_wait(found: &Found<'_>) -> bool {
+    found.function.arch.is_some_and(|arch| !arch.at_least(7, 0))
+}
+
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(found) = context.branch_of(hit) else { return Finding::new("not every thread reaches a barrier") };
     let name = context.called(Some(found.function.name));
     let exits = found.branch.missed == Some(Missed::Exits);
-    let (what, help) = if exits {
-        let help = "keep the threads that have nothing to do: instead of returning, guard what they would do, and let all of \
-                    them come to the barrier; `__syncthreads()` in a branch that only a part of the block takes is undefined";
-        ("the others exit", help)
-    } else {
-        let help = "move the barrier out of the branch, and guard what stands before and after it instead: a barrier that a \
-                    part of the block waits at hangs, or pairs with the next one and lets data race";
-        ("the others go on to other code", help)
+    let (others, help) = match found.function.arch {
+        Some(arch) if exits && may_wait(&found) => (format!("exit, and {arch} may wait for them"), EXIT),
+        _ if exits => ("exit".to_owned(), EXIT),
+        _ => ("go on to other code".to_owned(), GO_ON),
     };
     let message =
-        format!("only a part of the block of {name} comes to the barrier that this branch leads to, and {what}");
-    let mut finding = finding(context, hit, message, witness(found.branch))
-        .help(help)
-        .fact("skipping_threads_exit", u64::from(exits));
+        format!("only some threads of a block of {name} reach the barrier behind this branch: the others {others}");
+    let mut finding =
+        finding(context, hit, message, Says::Lanes).help(help).fact("skipping_threads_exit", u64::from(exits));
     if let Some(barrier) = context.quotes_of(hit).and_then(|quotes| quotes.barrier) {
-        finding.beside.push(ptx_label(context, barrier, "the barrier".to_owned()));
+        finding.beside.push(ptx_label(context, barrier, "barrier".to_owned()));
     }
     finding
+}
+
+const EXIT: &str = "keep the threads that have nothing to do: guard their work in place of returning, and let all of them come \
+                    to the barrier; CUDA allows `__syncthreads()` only where the whole block decides alike";
+
+const GO_ON: &str = "move the barrier out of the branch, and guard what stands before and after it instead: where only some \
+                     threads wait, the block hangs, or the barrier pairs with another one and data race";
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::{human, kernel, lint, one_sided, work};
+
+    const FIRST_100: &str = "setp.ge.u32 %p1, %t, 100;";
+    const WAIT: &str = "bar.sync 0;\n";
+
+    /// Threads that have no work return, and the others wait.
+    fn early_return() -> String {
+        kernel(&format!("{FIRST_100}\n@%p1 bra END;\n{}{WAIT}", work(4)))
+    }
+
+    #[test]
+    fn threads_that_miss_it_and_go_on_are_an_error() {
+        assert_eq!(
+            lint(&one_sided(FIRST_100, WAIT), &[]),
+            [
+                "error[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
+             the others go on to other code"
+            ]
+        );
+    }
+
+    #[test]
+    fn threads_that_miss_it_and_exit_are_a_note() {
+        assert_eq!(
+            lint(&early_return(), &[]),
+            [
+                "note[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
+             the others exit"
+            ]
+        );
+    }
+
+    #[test]
+    fn before_volta_threads_that_exit_are_an_error_too() {
+        assert_eq!(
+            lint(&early_return().replace("sm_90", "sm_60"), &[]),
+            [
+                "error[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
+             the others exit, and sm_60 may wait for them"
+            ]
+        );
+        assert!(lint(&early_return().replace("sm_90", "sm_70"), &[])[0].starts_with("note["));
+    }
+
+    #[test]
+    fn whole_warps_that_miss_it_count_as_well() {
+        let log = one_sided("setp.ge.u32 %p1, %t, 64;", WAIT);
+        assert!(lint(&log, &[])[0].starts_with("error["), "{:?}", lint(&log, &[]));
+        let text = human(&log, &[]);
+        assert!(text.contains("whole warps go different ways, in blocks of 256 threads"), "{text}");
+    }
+
+    #[test]
+    fn the_barrier_is_shown() {
+        let text = human(&one_sided(FIRST_100, WAIT), &[]);
+        assert!(text.contains("  barrier: <stdin>:") && text.contains(": bar.sync 0;"), "{text}");
+    }
+
+    #[test]
+    fn a_branch_that_the_block_takes_as_one_is_silent() {
+        assert!(lint(&one_sided("setp.ge.u32 %p1, %n, 100;", WAIT), &[]).is_empty());
+        assert!(lint(&one_sided("mov.u32 %r1, %ctaid.x; setp.ge.u32 %p1, %r1, 100;", WAIT), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_barrier_for_a_number_of_threads_is_silent() {
+        assert!(lint(&one_sided("setp.ge.u32 %p1, %t, 64;", "bar.sync 1, 64;\n"), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_barrier_between_guarded_parts_is_silent() {
+        let log = kernel(&format!("{FIRST_100}\n@%p1 bra WAIT;\n{0}WAIT:\n{WAIT}@%p1 bra MEET;\n{0}MEET:", work(4)));
+        assert!(lint(&log, &[]).is_empty());
+    }
 }

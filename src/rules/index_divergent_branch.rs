@@ -3,10 +3,11 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{cap, each, finding, instructions, is_dispatch, rounded, share_of_warps, witness};
+use super::branch::{Says, cap, each, finding, instructions, is_dispatch, proviso, rounded, share_of_warps, weights};
 use crate::finding::{Finding, Hit};
 use crate::lanes::function::Branch;
 use crate::lanes::verdict::Verdict;
+use crate::model::percent;
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -30,10 +31,6 @@ fn loss(branch: &Branch) -> f64 {
     }
 }
 
-fn weights(branch: &Branch) -> (f64, f64) {
-    branch.sides.map_or((0.0, 0.0), |(taken, other)| (taken.weight, other.weight))
-}
-
 /// Share of lanes that wait while the only side runs.
 fn idle(branch: &Branch) -> f64 {
     let (taken, other) = weights(branch);
@@ -47,33 +44,161 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (taken, other) = weights(branch);
     let (less, more) = (taken.min(other), taken.max(other));
     let share = share_of_warps(branch.split.mean);
+    let splits = if branch.split.mean >= 0.995 { "splits" } else { "split" };
     let is_leader = branch.judgement.is_some_and(|judgement| judgement.verdict == Verdict::LeaderLane);
-    let (message, help) = if is_leader {
-        let message = format!("one lane of a warp of {name} runs {} here while the others wait", instructions(more));
-        (message, "spread the work over the lanes of the warp, or let other warps go on with something else meanwhile")
+    let (what, help) = if is_leader {
+        let what = format!("one lane of a warp of {name} runs {} here while the other lanes idle", instructions(more));
+        (what, LEADER)
     } else if rounded(less) > 0 {
-        let message = format!(
-            "{share} of {name} {} here on the thread index: {} + {} instructions run one after the other instead of {}",
-            if branch.split.mean >= 0.995 { "splits" } else { "split" },
+        let what = format!(
+            "{share} of {name} {splits} here by thread index: about {} + {} instructions run one after the other instead \
+             of {}",
             rounded(taken),
             rounded(other),
             rounded(more),
         );
-        (message, TWO_SIDED)
+        (what, TWO_SIDED)
     } else {
-        let message = format!(
-            "{share} of {name} {} here on the thread index: {} of a warp's lanes idle while {} run",
-            if branch.split.mean >= 0.995 { "splits" } else { "split" },
-            crate::model::percent(idle(branch)),
+        let what = format!(
+            "{share} of {name} {splits} here by thread index: {} of a warp's lanes idle while {} run",
+            percent(idle(branch)),
             instructions(more),
         );
-        (message, ONE_SIDED)
+        (what, ONE_SIDED)
     };
-    finding(context, hit, message, witness(branch)).help(help).fact("loss_per_visit", loss(branch))
+    let message = format!("{what}{}", proviso(&found));
+    finding(context, hit, message, Says::Lanes).help(help).fact("loss_per_visit", loss(branch))
 }
 
-const TWO_SIDED: &str = "make the condition the same for all 32 lanes of a warp, such as `threadIdx.x / 32 % 2` instead of \
-                         `threadIdx.x % 2`, and renumber the data to fit; or compute both sides and select";
+const TWO_SIDED: &str = "let all 32 lanes of a warp decide alike, as `threadIdx.x / 32 % 2` does where `threadIdx.x % 2` does \
+                         not, and renumber the data to fit; or let the sides differ in their values and share their code";
 
-const ONE_SIDED: &str = "let neighbouring threads take the work, so that whole warps have it and whole warps have none: map \
-                         the work to `threadIdx.x` without gaps";
+const ONE_SIDED: &str = "number the items that need the work without gaps, and give item k to thread k: whole warps then have \
+                         work, and the others none";
+
+const LEADER: &str =
+    "spread the work over the lanes of the warp, or let other warps go on with something else meanwhile";
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::{ODD, ODD_WARP, human, kernel, lint, one_sided, parted, work};
+
+    #[test]
+    fn two_sides_run_one_after_the_other() {
+        assert_eq!(
+            lint(&parted(ODD, &work(12), &work(20)), &[]),
+            [
+                "warning[index-divergent-branch] every warp of `k` splits here by thread index: about 12 + 20 instructions run \
+             one after the other instead of 20"
+            ]
+        );
+    }
+
+    #[test]
+    fn of_one_side_the_other_lanes_idle_and_nothing_runs_one_after_the_other() {
+        let quarter = "and.b32 %r1, %t, 3; setp.ne.u32 %p1, %r1, 0;";
+        assert_eq!(
+            lint(&one_sided(quarter, &work(30)), &[]),
+            [
+                "warning[index-divergent-branch] every warp of `k` splits here by thread index: 75 % of a warp's lanes idle \
+             while about 30 instructions run"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_return_idles_lanes_as_well() {
+        let log = kernel(&format!("{ODD}\n@%p1 bra END;\n{}", work(29)));
+        let found = lint(&log, &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].ends_with("50 % of a warp's lanes idle while about 30 instructions run"), "{found:?}");
+    }
+
+    #[test]
+    fn the_label_says_which_lanes_of_which_warp_jump_in_which_blocks() {
+        let half = "and.b32 %r1, %t, 16; setp.eq.u32 %p1, %r1, 0;";
+        let text = human(&parted(half, &work(20), &work(20)), &[]);
+        assert!(text.contains("in warp 0 lanes 0–15 jump and 16–31 do not, in blocks of 256 threads"), "{text}");
+        let text = human(&parted(half, &work(20), &work(20)), &["--block", "64"]);
+        assert!(text.contains("16–31 do not, in blocks of 64 threads"), "{text}");
+    }
+
+    #[test]
+    fn a_share_of_the_warps_is_said() {
+        let by_48 = "div.u32 %r1, %t, 48; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 1;";
+        let found = lint(&parted(by_48, &work(20), &work(20)), &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("] 37.5 % of the warps of `k` split here by thread index: "), "{found:?}");
+    }
+
+    #[test]
+    fn warps_that_go_one_way_each_are_silent() {
+        assert!(lint(&parted(ODD_WARP, &work(20), &work(20)), &[]).is_empty());
+        assert!(lint(&parted("setp.gt.u32 %p1, %n, 7;", &work(20), &work(20)), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_bound_that_parts_few_warps_is_silent() {
+        assert!(lint(&parted("setp.lt.u32 %p1, %t, 100;", &work(20), &work(20)), &[]).is_empty());
+        assert!(lint(&one_sided("setp.ge.u32 %p1, %t, %n;", &work(40)), &[]).is_empty());
+    }
+
+    #[test]
+    fn sides_that_are_predicated_are_silent() {
+        assert!(lint(&parted(ODD, &work(3), &work(3)), &[]).is_empty());
+        assert!(lint(&one_sided(ODD, &work(6)), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_lane_that_does_little_alone_is_silent() {
+        assert!(lint(&one_sided("setp.ne.u32 %p1, %t, 0;", &work(40)), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_lane_that_does_much_alone_is_a_note() {
+        assert_eq!(
+            lint(&one_sided("and.b32 %r1, %t, 31; setp.ne.u32 %p1, %r1, 0;", &work(80)), &[]),
+            [
+                "note[index-divergent-branch] one lane of a warp of `k` runs about 80 instructions here while the other lanes \
+             idle"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_side_that_is_not_meant_to_run_is_silent() {
+        assert!(lint(&one_sided(ODD, &format!("{}trap;\n", work(40))), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_slow_division_is_more_than_one_instruction() {
+        let found = lint(&one_sided(ODD, "div.rn.f32 %x, %x, 0f40400000;\n"), &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
+
+    #[test]
+    fn what_run_time_values_decide_is_a_note_that_says_so() {
+        // A small number parts all warps, and a large one none.
+        let masked =
+            "setp.lt.u32 %p2, %n, 16; selp.b32 %r1, 1, 32, %p2; and.b32 %r2, %t, %r1; setp.ne.u32 %p1, %r2, 0;";
+        let found = lint(&parted(masked, &work(20), &work(20)), &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("note[index-divergent-branch] "), "{found:?}");
+        assert!(found[0].ends_with(", as far as values known only at run time make it so"), "{found:?}");
+    }
+
+    #[test]
+    fn a_shape_that_nothing_tells_makes_a_note_that_names_it_and_block_settles_it() {
+        let row = "mov.u32 %r1, %tid.y; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 1;";
+        let log = parted(row, &work(20), &work(20));
+        let found = lint(&log, &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with("note[") && found[0].ends_with(", if its blocks are of 16×16 threads"),
+            "{found:?}"
+        );
+        assert!(lint(&log, &["--block", "32,8"]).is_empty());
+        let found = lint(&log, &["--block", "16,16"]);
+        assert!(found[0].starts_with("warning[") && found[0].ends_with("instead of 20"), "{found:?}");
+    }
+}

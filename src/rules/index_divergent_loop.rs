@@ -4,7 +4,8 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{cap, each, finding, rounded};
+use super::branch::{Says, block, cap, each, finding, proviso, rounded};
+use super::limits::counted;
 use crate::finding::{Finding, Hit};
 use crate::lanes::verdict::Verdict;
 use crate::model::percent;
@@ -32,18 +33,17 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let name = context.called(Some(found.function.name));
     let (longest, mean) = spread.trips;
     let message = format!(
-        "lanes of a warp of {name} leave this loop at different iterations, by thread index: {} of their turns are idle",
+        "lanes of a warp of {name} leave this loop at different iterations, by thread index: the last lane stays {} longer \
+         than the mean lane, and {} of the lanes' turns are idle{}",
+        iterations(longest - mean),
         percent(spread.idle),
+        proviso(&found),
     );
-    let label = format!(
-        "a warp runs as long as its longest lane: {} iterations where the mean is {}",
-        about(longest),
-        about(mean)
-    );
-    finding(context, hit, message, label)
+    let label = format!("a warp turns until its last lane leaves, in blocks of {}", block(found.branch));
+    finding(context, hit, message, Says::Text(label))
         .help(
-            "give the lanes of a warp equally long loops: let a warp share one long loop lane by lane (start at the lane \
-             number, step by 32), or pair long with short",
+            "give the lanes of a warp equally long loops: let the warp run through each long loop together, from the lane's \
+             number in steps of 32, or give each lane a long one and a short one",
         )
         .fact("idle_share", spread.idle)
         .fact("split_warps", spread.share)
@@ -51,7 +51,70 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         .fact("mean_trips", mean)
 }
 
-/// A number of iterations as a person says it.
-fn about(trips: f64) -> String {
-    if trips < 10.0 { format!("{trips:.1}") } else { rounded(trips).to_string() }
+/// `15.5 iterations`, `1 iteration`, `317 iterations`
+fn iterations(trips: f64) -> String {
+    let tenths = (trips * 10.0).round() / 10.0;
+    if tenths < 100.0 && tenths.fract() != 0.0 {
+        format!("{tenths:.1} iterations")
+    } else {
+        counted(rounded(trips), "iteration")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::iterations;
+    use crate::rules::testing::{human, kernel, lint, work};
+
+    /// A loop whose lanes start at `start` and turn, in steps of `step`, while they are less than `stop`.
+    fn counted_loop(set: &str, start: &str, step: &str, stop: &str) -> String {
+        let body = work(4);
+        kernel(&format!(
+            "{set}\nmov.u32 %r5, {start};\nAGAIN:\n{body}add.u32 %r5, %r5, {step};\nsetp.lt.u32 %p2, %r5, {stop};\n\
+             @%p2 bra AGAIN;"
+        ))
+    }
+
+    const LANE: &str = "and.b32 %r1, %t, 31;";
+
+    #[test]
+    fn a_loop_as_long_as_the_number_of_the_lane_idles_half_of_the_turns() {
+        assert_eq!(
+            lint(&counted_loop(LANE, "-1", "1", "%r1"), &[]),
+            [
+                "warning[index-divergent-loop] lanes of a warp of `k` leave this loop at different iterations, by thread index: \
+             the last lane stays 15.5 iterations longer than the mean lane, and 50 % of the lanes' turns are idle"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_label_says_the_block() {
+        let text = human(&counted_loop(LANE, "-1", "1", "%r1"), &["--block", "64"]);
+        assert!(text.contains("a warp turns until its last lane leaves, in blocks of 64 threads"), "{text}");
+    }
+
+    #[test]
+    fn a_loop_in_steps_of_the_block_is_silent() {
+        assert!(lint(&counted_loop("mov.u32 %r1, %ntid.x;", "%t", "%r1", "%n"), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_loop_as_long_for_all_lanes_of_a_warp_is_silent() {
+        assert!(lint(&counted_loop("shr.u32 %r1, %t, 5;", "-1", "1", "%r1"), &[]).is_empty());
+        assert!(lint(&counted_loop("", "0", "1", "%n"), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_difference_that_is_small_beside_the_loop_is_silent() {
+        assert!(lint(&counted_loop("and.b32 %r1, %t, 31; add.u32 %r1, %r1, 500;", "0", "1", "%r1"), &[]).is_empty());
+    }
+
+    #[test]
+    fn iterations_have_a_tenth_where_there_is_one() {
+        assert_eq!(iterations(15.5), "15.5 iterations");
+        assert_eq!(iterations(15.04), "15 iterations");
+        assert_eq!(iterations(1.0), "1 iteration");
+        assert_eq!(iterations(317.4), "317 iterations");
+    }
 }

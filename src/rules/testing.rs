@@ -28,6 +28,38 @@ pub(super) fn helps(rule: &str, log: &str) -> Vec<String> {
     ours.map(|finding| finding["help"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
+/// PTX of the kernel `k`, for 9.0: `%t` is the index of the thread, `%n` a parameter, and `%x` what the thread loaded.
+pub(super) fn kernel(body: &str) -> String {
+    format!(
+        ".version 9.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_0, .param .u32 k_1)\n{{\n\
+         .reg .pred %p<9>;\n.reg .b32 %r<9>;\n.reg .f32 %x;\n.reg .b32 %t;\n.reg .b32 %n;\n.reg .b64 %rd<9>;\n\
+         ld.param.u64 %rd1, [k_0];\nld.param.u32 %n, [k_1];\ncvta.to.global.u64 %rd2, %rd1;\nmov.u32 %t, %tid.x;\n\
+         mul.wide.u32 %rd3, %t, 4;\nadd.s64 %rd4, %rd2, %rd3;\nld.global.f32 %x, [%rd4];\n{body}\n\
+         st.global.f32 [%rd4], %x;\nEND:\nret;\n}}\n"
+    )
+}
+
+/// `count` instructions.
+pub(super) fn work(count: usize) -> String {
+    "fma.rn.f32 %x, %x, %x, %x;\n".repeat(count)
+}
+
+/// `decide` sets `%p1`, and one side or the other runs.
+pub(super) fn parted(decide: &str, jumps: &str, stays: &str) -> String {
+    kernel(&format!("{decide}\n@%p1 bra JUMPS;\n{stays}bra.uni MEET;\nJUMPS:\n{jumps}MEET:"))
+}
+
+/// `decide` sets `%p1`, and one side runs where it does not hold.
+pub(super) fn one_sided(decide: &str, side: &str) -> String {
+    kernel(&format!("{decide}\n@%p1 bra MEET;\n{side}MEET:"))
+}
+
+/// Half of a warp's lanes have `%p1`.
+pub(super) const ODD: &str = "and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 1;";
+
+/// Half of the warps have `%p1`.
+pub(super) const ODD_WARP: &str = "shr.u32 %r1, %t, 5; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 1;";
+
 fn report(format: &str, log: &str, args: &[&str]) -> String {
     let fixed = ["warplint", "--isolated", "--passthrough", "none", "-f", format];
     let args: Vec<OsString> = fixed.iter().chain(args).chain(&["-"]).map(OsString::from).collect();

@@ -99,7 +99,10 @@ fn placed(text: &[u8], name: &str, functions: usize, fault: &Fault) -> PtxFault 
     let rest = &text[start..];
     let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()).min(SHOWN);
     let line = u32::try_from(bytecount::count(&text[..at], b'\n') + 1).unwrap_or(u32::MAX);
-    let shown = |bytes: &[u8]| crate::model::symbol::printable(&String::from_utf8_lossy(bytes)).into_owned();
+    let shown = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).replace('\t', " ");
+        crate::model::symbol::printable(&text).into_owned()
+    };
     let (from, to) = (at - start, (at - start + fault.length).min(length).max(at - start));
     let before = shown(&rest[..from.min(length)]);
     let marked = shown(&rest[from.min(length)..to.min(length)]);

@@ -239,6 +239,8 @@ pub struct KernelsArgs {
 
 /// Options of `branches`.
 #[derive(Args, Debug)]
+#[command(mut_arg("paths", |arg| arg.help("PTX, folders with PTX; `-` is standard input, and the default in a pipe")))]
+#[command(mut_arg("assemble", |arg| arg.hide(true)))]
 pub struct BranchesArgs {
     /// What to read.
     #[command(flatten)]

@@ -10,10 +10,10 @@ use crate::model::{BlockSize, Bytes, parse_size};
 use crate::report::{DataFormat, Sort};
 use crate::settle::FailOn;
 
-/// Lint what the CUDA compiler says about your kernels: spills, occupancy, launch sizes, advisories.
+/// Lint what the CUDA compiler makes of your kernels: spills, occupancy, launch sizes, advisories, divergent branches.
 ///
-/// Reads the output of `nvcc -Xptxas -v` (and of nvlink -v, cuobjdump -res-usage, NVRTC, clang): name the logs, or pipe
-/// the build into warplint.
+/// Reads the output of `nvcc -Xptxas -v` (and of nvlink -v, cuobjdump -res-usage, NVRTC, clang), and PTX, best of `nvcc
+/// -ptx -lineinfo`: name logs, PTX and folders with PTX, or pipe the build into warplint.
 #[derive(Parser, Debug)]
 #[command(name = "warplint", version, args_conflicts_with_subcommands = true)]
 #[command(after_help = "Exit status: 0 nothing at or over --fail-on; 1 findings; 2 warplint could not do its job.")]
@@ -31,6 +31,8 @@ pub struct Cli {
 pub enum Command {
     /// One row per kernel and architecture: registers, spills, stack, shared memory, occupancy
     Kernels(Box<KernelsArgs>),
+    /// Every branch of PTX with its verdict: why it is reported, or why it is not
+    Branches(Box<BranchesArgs>),
     /// The occupancy calculator: every limit, the next steps, sweeps over block sizes and registers
     Occupancy(OccupancyArgs),
     /// Products and compute capabilities; one in full, with the source of each figure, when named
@@ -39,8 +41,6 @@ pub enum Command {
     Rules(RulesArgs),
     /// A rule's page: what it says, why it matters, how to fix it, when to allow it
     Explain(ExplainArgs),
-    /// Every branch of PTX with its verdict: why it is reported, or why it is not
-    Branches(Box<BranchesArgs>),
     /// What changed between two logs
     #[command(hide = true)]
     Diff(LaterArgs),
@@ -118,8 +118,8 @@ pub struct InputArgs {
     /// Where the sources are whose lines a finding in PTX comes from; repeatable [default: the folders given, and this one]
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
-    /// Run ptxas on PTX inputs
-    #[arg(long, hide = true)]
+    /// Run the ptxas on PATH on PTX inputs, for their registers and spills; without it, nothing is run
+    #[arg(long)]
     pub assemble: bool,
     /// Piped lines that go on to stderr: those that are no resource report (auto), all, none
     #[arg(long, value_enum, default_value_t, value_name = "WHICH", hide_possible_values = true)]
@@ -239,6 +239,8 @@ pub struct KernelsArgs {
 
 /// Options of `branches`.
 #[derive(Args, Debug)]
+#[command(mut_arg("paths", |arg| arg.help("PTX, folders with PTX; `-` is standard input, and the default in a pipe")))]
+#[command(mut_arg("assemble", |arg| arg.hide(true)))]
 pub struct BranchesArgs {
     /// What to read.
     #[command(flatten)]

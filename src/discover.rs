@@ -2,7 +2,7 @@
 
 mod sources;
 
-pub use sources::Sources;
+pub use sources::{Sources, check_sources};
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,6 +25,17 @@ pub enum Input {
     Ptx(PathBuf),
 }
 
+impl Input {
+    /// The path; standard input has none.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Input::Stdin => None,
+            Input::Log(path) | Input::Ptx(path) => Some(path),
+        }
+    }
+}
+
 /// Files of a folder that are looked at, at most, to say what it holds.
 const MAX_FILES: usize = 20_000;
 
@@ -34,7 +45,7 @@ pub enum InputError {
     /// It is not there, or may not be read.
     #[error("cannot read `{path}`: {reason}")]
     #[diagnostic(help(
-        "give the path of a build log, or pipe the build into warplint: `nvcc -Xptxas -v … 2>&1 | warplint`"
+        "give the path of a build log or of PTX, or pipe the build into warplint: `nvcc -Xptxas -v … 2>&1 | warplint`"
     ))]
     Unreadable {
         /// The path.
@@ -45,7 +56,7 @@ pub enum InputError {
     /// A word that is no file, and reads like a command.
     #[error("`{word}` is neither a file nor a command of warplint")]
     #[diagnostic(help(
-        "name a build log, or one of the commands kernels, occupancy, gpus, rules and explain; `warplint --help` lists the options"
+        "name a build log or PTX, or one of the commands kernels, branches, occupancy, gpus, rules and explain; `warplint --help` lists the options"
     ))]
     Word {
         /// The word.
@@ -73,10 +84,26 @@ pub enum InputError {
         /// What it is.
         kind: &'static str,
     },
+    /// A place for sources that is not there.
+    #[error("`--source {path}` names nothing that can be read: {reason}")]
+    #[diagnostic(help("give the folder that the sources lie in, or a source file"))]
+    NoSource {
+        /// The path.
+        path: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// A folder for sources without a file in it.
+    #[error("`--source {path}` is a folder without a file in it")]
+    #[diagnostic(help("give the folder that the sources lie in, or a source file"))]
+    EmptySource {
+        /// The path.
+        path: String,
+    },
     /// A built artefact, or another binary.
-    #[error("`{path}` is a binary file, not a build log")]
+    #[error("`{path}` is a binary file, neither a build log nor PTX")]
     #[diagnostic(help(
-        "give warplint text: the output of `nvcc -Xptxas -v`, or of `cuobjdump -res-usage` for an object or library"
+        "give warplint text: the output of `nvcc -Xptxas -v`, or for an object or library that of `cuobjdump -res-usage`, or its PTX, which `cuobjdump -xptx all` takes out"
     ))]
     Binary {
         /// The path.
@@ -112,9 +139,6 @@ fn input(path: &Path) -> Result<Input, InputError> {
         io::ErrorKind::NotFound if is_word(&shown) => InputError::Word { word: shown.clone() },
         _ => unreadable(error),
     })?;
-    if is_ptx(path) && metadata.is_file() {
-        return Ok(Input::Ptx(path.to_owned()));
-    }
     if let Some(kind) = source_kind(path) {
         return Err(InputError::NotYet { path: shown, kind });
     }
@@ -130,15 +154,18 @@ fn input(path: &Path) -> Result<Input, InputError> {
     if is_binary(&start[..read]) {
         return Err(InputError::Binary { path: shown });
     }
+    if is_ptx(path) {
+        return Ok(Input::Ptx(path.to_owned()));
+    }
     Ok(Input::Log(path.to_owned()))
 }
 
 /// The file behind `input`, the same for every way to write its path. A pipe has none.
 #[must_use]
 pub fn identity(input: &Input) -> Option<PathBuf> {
-    match input {
-        Input::Stdin => Some(PathBuf::from("-")),
-        Input::Log(path) | Input::Ptx(path) => std::fs::canonicalize(path).ok().filter(|path| path.is_file()),
+    match input.path() {
+        None => Some(PathBuf::from("-")),
+        Some(path) => std::fs::canonicalize(path).ok().filter(|path| path.is_file()),
     }
 }
 
@@ -183,9 +210,9 @@ fn holds(folder: &Path) -> String {
         }
     }
     match (sources, logs.as_slice()) {
-        (0, []) => " without a build log in it".to_owned(),
+        (0, []) => " without PTX in it".to_owned(),
         (0, logs) => format!(" that holds {}", logs.join(", ")),
-        (count, []) => format!(" with {count} CUDA sources, which this version does not read"),
+        (count, []) => format!(" without PTX and with {count} CUDA sources, which this version does not read"),
         (count, logs) => {
             format!(" with {count} CUDA sources, which this version does not read, and {}", logs.join(", "))
         }

@@ -1,5 +1,6 @@
 //! The straight line from a command line to an outcome.
 
+mod assemble;
 mod broken_ptx;
 mod inputs;
 mod sources;
@@ -19,7 +20,7 @@ use crate::cli::{
 };
 use crate::command::{gpus, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
-use crate::discover;
+use crate::discover::{self, Sources, check_sources};
 use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
@@ -61,7 +62,7 @@ pub struct Terminal {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("`{what}` is not part of warplint {version} yet", version = env!("CARGO_PKG_VERSION"))]
 #[diagnostic(help(
-    "this version reads build logs and writes the formats human, short and json; `warplint --help` lists its options"
+    "this version reads build logs and PTX, and writes the formats human, short and json; `warplint --help` lists its options"
 ))]
 struct NotYet {
     what: String,
@@ -179,10 +180,6 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
     }
 }
 
-fn refuse_later(args: &InputArgs) -> miette::Result<()> {
-    refuse(&[("--assemble", args.assemble)])
-}
-
 fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
     match asked.iter().find(|(_, given)| *given) {
         Some((what, _)) => Err(NotYet { what: (*what).to_owned() }.into()),
@@ -191,7 +188,6 @@ fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
 }
 
 fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
-    refuse_later(&args.input)?;
     refuse(&[("--baseline", args.baseline.is_some()), ("--report", !args.report.is_empty())])?;
     let format = format(args.format)?;
     let mut config = config_of(&args.input)?;
@@ -242,7 +238,6 @@ fn config_of(args: &InputArgs) -> miette::Result<Config> {
 }
 
 fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
-    refuse_later(&args.input)?;
     let config = config_of(&args.input)?;
     let Some(read) = examine(&args.input, &config, args.look, Depth::None, streams)? else {
         return short_help(streams);
@@ -265,7 +260,6 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
 }
 
 fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
-    refuse_later(&args.input)?;
     let config = config_of(&args.input)?;
     let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(Which::All), streams)? else {
         return short_help(streams);
@@ -418,10 +412,13 @@ fn examine(
         [] => &stdin_alone[..],
         paths => paths,
     };
+    check_sources(&args.source)?;
+    let ptxas = args.assemble.then(assemble::find).transpose()?;
     let mut report = Report::default();
     let mut unreadable = false;
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen = HashSet::new();
+    let mut module_paths = Vec::new();
     for path in paths {
         let found = match discover::inputs(path) {
             Ok(found) => found,
@@ -435,6 +432,7 @@ fn examine(
                 continue;
             }
             failures.extend(inputs::read(&input, args.passthrough, look, &mut report, streams).err());
+            module_paths.resize(report.modules.len(), input.path().map(Path::to_owned));
         }
     }
     if report.inputs.is_empty()
@@ -442,6 +440,10 @@ fn examine(
     {
         failures.iter().for_each(|failure| show(failure, look, streams));
         return Err(first);
+    }
+    if let Some(ptxas) = ptxas {
+        let errors = assemble::all(&ptxas, &module_paths, &mut report);
+        failures.extend(errors.into_iter().map(Failure::from));
     }
     for failure in &failures {
         show(failure, look, streams);
@@ -460,17 +462,17 @@ fn examine(
         depth,
     };
     let mut numbers = analyse(&report, &assumptions);
-    sources::attach(&mut report, &mut numbers, source_folders(args));
+    sources::attach(&mut report, &mut numbers, source_places(args));
     Ok(Some(Examined { report, numbers, unreadable }))
 }
 
-/// Where sources are searched for: what was named for it, else around the inputs, else the working folder.
-fn source_folders(args: &InputArgs) -> Vec<PathBuf> {
+/// Where sources are searched for: what was named for it, else around the inputs, and in the working folder.
+fn source_places(args: &InputArgs) -> Sources {
     if !args.source.is_empty() {
-        return args.source.clone();
+        return Sources::named(args.source.clone());
     }
     let folders = args.paths.iter().filter(|path| path.is_dir()).cloned();
-    folders.chain([PathBuf::from(".")]).collect()
+    Sources::around(folders.chain([PathBuf::from(".")]).collect())
 }
 
 /// Whether a terminal understands what moves its cursor.
@@ -484,6 +486,7 @@ warplint lints what the CUDA compiler says about your kernels.
 
   nvcc -Xptxas -v … 2>&1 | warplint      lint a build
   warplint build.log                     lint a saved log
+  warplint kernel.ptx                    lint the code: how warps split at branches
   warplint kernels build.log             the table of kernels
   warplint occupancy --gpu a100 --block 256 --registers 64
   warplint --help                        everything

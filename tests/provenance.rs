@@ -14,17 +14,22 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }
 
-/// The folders below `group` that hold a case.
+/// The folders below `group` that hold a case, which is a log or PTX.
 fn cases(group: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = WalkDir::new(fixtures().join(group))
         .into_iter()
         .map(Result::unwrap)
-        .filter(|entry| entry.file_name() == "input.log")
+        .filter(|entry| entry.file_name() == "input.log" || entry.file_name() == "input.ptx")
         .map(|entry| entry.path().parent().unwrap().to_owned())
         .collect();
     found.sort();
     assert!(!found.is_empty(), "no case in {group}");
     found
+}
+
+/// The cases that a compiler wrote.
+fn captured() -> Vec<PathBuf> {
+    [cases("ptxas"), cases("ptx")].concat()
 }
 
 fn provenance(case: &Path) -> Table {
@@ -44,8 +49,8 @@ fn has_keys(case: &Path, provenance: &Table, needed: &[&str], optional: &[&str])
 }
 
 #[test]
-fn every_captured_log_names_the_tool_the_command_and_what_it_shows() {
-    for case in cases("ptxas") {
+fn every_captured_input_names_the_tool_the_command_and_what_it_shows() {
+    for case in captured() {
         let told = provenance(&case);
         has_keys(&case, &told, &["tool", "command", "sources", "shows"], &["status", "note"]);
         let shows = told["shows"].as_str().unwrap();
@@ -73,7 +78,7 @@ fn every_composed_log_says_that_it_is_composed_and_what_is_expected() {
 
 #[test]
 fn names_of_cases_are_kebab_case() {
-    for case in cases("ptxas").into_iter().chain(cases("wild")) {
+    for case in captured().into_iter().chain(cases("wild")) {
         let name = case.file_name().unwrap().to_str().unwrap();
         let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
         assert!(plain && !name.starts_with('-') && !name.ends_with('-'), "{}", case.display());
@@ -81,8 +86,8 @@ fn names_of_cases_are_kebab_case() {
 }
 
 #[test]
-fn every_kernel_source_is_behind_some_log() {
-    let used: BTreeSet<String> = cases("ptxas")
+fn every_kernel_source_is_behind_some_case() {
+    let used: BTreeSet<String> = captured()
         .iter()
         .flat_map(|case| provenance(case)["sources"].as_array().unwrap().clone())
         .map(|source| source.as_str().unwrap().to_owned())

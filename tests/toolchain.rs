@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use toolchain::{
     Record, Toolchain, Usage, WorkDir, fixture, on_path, read_nvlink, read_ptxas, read_res_usage, skip, text,
-    two_at_a_time, warplint, warplint_piped,
+    two_at_a_time, warplint, warplint_assembling, warplint_piped,
 };
 
 /// One source compiled once: what the compiler printed, and what the object holds.
@@ -252,6 +252,66 @@ fn spills_are_found_where_the_compiler_saw_them_and_nowhere_else() {
         assert_eq!(found[0]["basis"], "measured");
     }
     assert!(spilling >= 2, "the cap makes two kernels spill:\n{log}");
+}
+
+#[test]
+fn what_warplint_assembles_has_the_figures_of_ptxas() {
+    let Some(toolchain) = Toolchain::or_skip("what_warplint_assembles_has_the_figures_of_ptxas") else { return };
+    let folder = WorkDir::new();
+    let mut files = Vec::new();
+    let mut records = Vec::new();
+    for (source, arch) in
+        [("spill", "sm_80"), ("stack", &toolchain.archs[toolchain.archs.len() - 1]), ("parity", "sm_80")]
+    {
+        let file = format!("{source}.ptx");
+        let mut nvcc = toolchain.nvcc(folder.path(), &[] as &[&str]);
+        nvcc.args(["-ptx", "-lineinfo", "-maxrregcount=32", "-arch", arch, "-o", &file]).arg(kernel_source(source));
+        let made = nvcc.output().unwrap();
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        let mut ptxas = Command::new(toolchain.ptxas());
+        ptxas.current_dir(folder.path()).args(["-v", "-arch", arch, "-o", "x.cubin", &file]);
+        records.extend(read_ptxas(&text(&ptxas.output().unwrap().stderr)));
+        files.push(file);
+    }
+    let run = warplint_assembling(&toolchain.ptxas(), folder.path(), &files);
+    assert_eq!(run.stderr, "");
+    let (entries, functions): (Vec<Record>, Vec<Record>) = records.into_iter().partition(|one| one.arch.is_some());
+    assert!(entries.iter().any(|entry| entry.spill_stores > 0) && !functions.is_empty(), "{entries:#?}");
+    assert_eq!(run.kernels("entry").len(), entries.len(), "each function of the PTX is one kernel with its figures");
+    for entry in &entries {
+        let kernel = run.entry(&entry.name, entry.arch());
+        let case = format!("{} for {}", entry.name, entry.arch());
+        assert_eq!(number(&kernel["registers"]), entry.registers, "registers of {case}");
+        assert_eq!(number(&kernel["stack_bytes"]), Some(entry.stack), "stack of {case}");
+        assert_eq!(number(&kernel["spill_store_bytes"]), Some(entry.spill_stores), "spill stores of {case}");
+        assert_eq!(number(&kernel["static_shared_bytes"]), Some(entry.shared), "static shared memory of {case}");
+        assert_eq!(kernel["occupancy"].as_array().unwrap().len(), 1, "occupancy of {case}");
+        let bounds = &kernel["launch"]["max_threads"];
+        assert!(bounds.is_null() || kernel["launch"]["block_source"] == "launch-bounds", "{kernel:#}");
+    }
+    assert!(!run.findings("register-spill").is_empty() && !run.findings("index-divergent-branch").is_empty());
+    for function in functions {
+        let found = run.kernels("function").into_iter().find(|one| one["name"] == function.name.as_str());
+        assert_eq!(number(&found.expect(&function.name)["stack_bytes"]), Some(function.stack), "{}", function.name);
+    }
+}
+
+#[test]
+fn parts_of_programs_and_device_functions_are_assembled() {
+    let Some(toolchain) = Toolchain::or_skip("parts_of_programs_and_device_functions_are_assembled") else { return };
+    let folder = WorkDir::new();
+    for source in ["rdc_a", "helper"] {
+        let mut nvcc = toolchain.nvcc(folder.path(), &[] as &[&str]);
+        nvcc.args(["-ptx", "-rdc=true", "-arch=sm_80", "-o", &format!("{source}.ptx")]).arg(kernel_source(source));
+        let made = nvcc.output().unwrap();
+        assert!(made.status.success(), "{}", text(&made.stderr));
+    }
+    let run = warplint_assembling(&toolchain.ptxas(), folder.path(), &["rdc_a.ptx", "helper.ptx"]);
+    assert_eq!((run.stderr.as_str(), &run.report["summary"]["build_failed"]), ("", &false.into()));
+    assert!(run.kernels("entry").iter().all(|kernel| kernel["registers"].is_u64()), "{:#}", run.report["kernels"]);
+    let helpers: Vec<_> = run.kernels("function").into_iter().filter(|one| one["name"] == "_Z6helperiPKi").collect();
+    assert_eq!(helpers.len(), 1);
+    assert!(helpers[0]["stack_bytes"].as_u64().unwrap() > 0);
 }
 
 #[test]

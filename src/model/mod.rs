@@ -91,4 +91,6 @@ pub struct InputFacts {
     pub debug: bool,
     /// True when the input holds NUL bytes, as no log does.
     pub binary: bool,
+    /// True when the input is PTX that could not be read to its end.
+    pub torn: bool,
 }

@@ -93,7 +93,8 @@ impl Excerpt {
         let (from, to) = narrowed(&bytes, label, kernel.map(|name| report.names.get(name)));
         let part = |from: usize, to: usize| {
             let text = String::from_utf8_lossy(&bytes[from.min(bytes.len())..to.min(bytes.len())]);
-            symbol::printable(&text).into_owned()
+            // One column for a tab, as columns are counted.
+            symbol::printable(&text.replace('\t', " ")).into_owned()
         };
         let (before, marked, after) = (part(0, from), part(from, to), part(to, bytes.len()));
         let marked = symbol::cut_middle(&marked, WIDTH).into_owned();

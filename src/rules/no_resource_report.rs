@@ -46,7 +46,8 @@ impl Silent {
 fn tells_nothing(input: &InputFacts, shown: Shown) -> bool {
     // Records without a kernel: files that have none, or a filter that took them out.
     let only_kernels_lack = input.records > 0 && !shown.unread;
-    !shown.something && !only_kernels_lack
+    // What is wrong with it is told as a failure.
+    !shown.something && !only_kernels_lack && !input.torn
 }
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
@@ -87,6 +88,11 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Subject::Input(at) = hit.subject else { return Finding::new("an input holds no figures") };
     let Some(input) = context.report.inputs.get(at as usize) else { return Finding::new("an input holds no figures") };
     let called = format!("`{}`", symbol::printable(&input.name));
+    if context.report.modules.iter().any(|module| module.input == at) {
+        return Finding::new(format!("{called} is PTX without a function"))
+            .help("its code may be in the PTX of another source file")
+            .fact("bytes", input.bytes);
+    }
     let (message, help) = words(input, &called, hit.because.is_some(), hit.cap > Level::Note);
     Finding::new(message).help(help).fact("bytes", input.bytes)
 }
@@ -158,6 +164,12 @@ mod tests {
     #[test]
     fn lines_that_could_not_be_read_explain_nothing() {
         assert_eq!(told(RULE, "ptxas info    : Used lots of registers\n").len(), 1);
+    }
+
+    #[test]
+    fn ptx_without_a_function_is_a_note() {
+        let found = lint(".version 8.5\n.target sm_90\n.address_size 64\n.global .u32 x;\n", &[]);
+        assert_eq!(found, ["note[no-resource-report] `<stdin>` is PTX without a function"]);
     }
 
     #[test]

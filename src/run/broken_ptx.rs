@@ -20,11 +20,17 @@ impl BrokenPtx {
         let excerpt = Excerpt::of_line(&fault.name, fault.line, fault.text.clone());
         BrokenPtx { fault, excerpt }
     }
+
+    fn has_text(&self) -> bool {
+        !self.fault.text.is_empty()
+    }
 }
 
 impl Display for BrokenPtx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` cannot be read to its end", symbol::printable(&self.fault.name))
+        write!(f, "`{}` cannot be read to its end", symbol::printable(&self.fault.name))?;
+        // A label on nothing is not shown.
+        if self.has_text() { Ok(()) } else { write!(f, ": line {}: {}", self.fault.line, self.fault.message) }
     }
 }
 
@@ -46,7 +52,7 @@ impl Diagnostic for BrokenPtx {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.excerpt)
+        self.has_text().then_some(&self.excerpt as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {

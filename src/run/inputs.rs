@@ -29,7 +29,10 @@ pub(super) fn read(
         Input::Log(path) => {
             let name = path.display().to_string();
             let terminal: Option<&mut dyn Write> = if shows_progress { Some(&mut *streams.stderr) } else { None };
-            (File::open(path).and_then(|file| read_file(file, &name, report, terminal)), name)
+            match File::open(path).and_then(|file| read_file(file, &name, report, terminal)) {
+                Ok(Some(fault)) => return Err(BrokenPtx::new(fault).into()),
+                other => (other.map(drop), name),
+            }
         }
         Input::Ptx(path) => {
             let name = path.display().to_string();
@@ -93,8 +96,21 @@ fn first_piece(source: &mut dyn Read) -> io::Result<Vec<u8>> {
     }
 }
 
-fn read_file(mut file: File, name: &str, report: &mut Report, terminal: Option<&mut dyn Write>) -> io::Result<()> {
+fn read_file(
+    mut file: File,
+    name: &str,
+    report: &mut Report,
+    terminal: Option<&mut dyn Write>,
+) -> io::Result<Option<PtxFault>> {
     let size = file.metadata().ok().filter(Metadata::is_file).map(|about| about.len());
+    // What a pipe holds, as that of `<(make)`, is not known before it is read.
+    let start = if size.is_none() { first_piece(&mut file)? } else { Vec::new() };
+    if looks_like_ptx(&start) {
+        let mut text = start;
+        file.read_to_end(&mut text)?;
+        return Ok(read_ptx(text.into(), name, report).err());
+    }
+    let mut file = start.as_slice().chain(file);
     let mut source = Metered::new(&mut file, name, size, terminal);
-    read_log(&mut source, name, report, &mut Echo::new(EchoMode::None, &mut io::sink()))
+    read_log(&mut source, name, report, &mut Echo::new(EchoMode::None, &mut io::sink())).map(|()| None)
 }

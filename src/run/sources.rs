@@ -1,6 +1,6 @@
 //! The lines that branches stand at: their text is looked up for those that a rule may report, and for no other.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hashbrown::HashMap;
 
@@ -10,8 +10,8 @@ use crate::lanes::verdict::Advice;
 use crate::model::{NameId, Place, Quote, Report};
 use crate::parse::ptx::Spot;
 
-/// Looks up the lines of all branches that may be reported. Source files are searched for in `folders`.
-pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, folders: Vec<PathBuf>) {
+/// Looks up the lines of all branches that may be reported, those of source files in `sources`.
+pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Sources) {
     let branches = &numbers.branches;
     let mut wanted = Vec::new();
     for at in 0..branches.all.len() {
@@ -26,7 +26,7 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, folders: Vec<Pa
     if wanted.is_empty() {
         return;
     }
-    let mut lines = Lines { sources: Sources::new(folders), known: HashMap::new() };
+    let mut lines = Lines { sources, known: HashMap::new() };
     let mut quotes: Vec<Option<BranchQuotes>> = vec![None; branches.all.len()];
     for (at, module, own, barrier, locations) in wanted {
         let ptx = ptx_quote(report, module, own);

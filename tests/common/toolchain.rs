@@ -78,6 +78,11 @@ impl Toolchain {
         command
     }
 
+    /// The `ptxas` beside `nvcc`.
+    pub(crate) fn ptxas(&self) -> PathBuf {
+        beside(&self.nvcc, "ptxas").expect("a toolkit has its ptxas beside its nvcc")
+    }
+
     /// What `cuobjdump -res-usage` says of a file.
     pub(crate) fn res_usage(&self, file: &Path) -> String {
         let output = run(Command::new(&self.cuobjdump).arg("-res-usage").arg(file));
@@ -246,6 +251,14 @@ pub(crate) fn warplint_piped(log: &str) -> Run {
         child.wait_with_output().expect("the binary under test ends")
     });
     judge(output)
+}
+
+/// Runs `warplint -f json --assemble` over PTX in a folder, with the folder of `ptxas` alone on PATH.
+pub(crate) fn warplint_assembling<S: AsRef<OsStr>>(ptxas: &Path, folder: &Path, files: &[S]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warplint"));
+    command.current_dir(folder).env("PATH", ptxas.parent().expect("a file lies in a folder"));
+    command.args(["--isolated", "-f", "json", "--fail-on", "never", "--assemble"]).args(files);
+    judge(run(&mut command))
 }
 
 fn judge(output: Output) -> Run {

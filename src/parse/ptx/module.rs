@@ -65,12 +65,7 @@ fn skip_mark(cursor: &mut Cursor<'_>) {
 /// When it is no PTX, or damaged. The functions before the fault are in the report all the same.
 pub fn read_ptx(text: Arc<[u8]>, name: &str, report: &mut Report) -> Result<(), PtxFault> {
     let input = u32::try_from(report.inputs.len()).unwrap_or(u32::MAX);
-    report.inputs.push(InputFacts {
-        name: name.to_owned(),
-        bytes: text.len() as u64,
-        compiles_cuda: true,
-        ..InputFacts::default()
-    });
+    report.inputs.push(InputFacts { name: name.to_owned(), bytes: text.len() as u64, ..InputFacts::default() });
     let mut reader = Reader {
         outline: Outline { files: Vec::new(), functions: Vec::new(), shared: Vec::new() },
         arch: None,
@@ -86,8 +81,11 @@ pub fn read_ptx(text: Arc<[u8]>, name: &str, report: &mut Report) -> Result<(), 
     let mut outline = reader.outline;
     outline.files.sort_by_key(|(number, _)| *number);
     outline.count_module_shared(&text);
-    report.inputs[input as usize].records = outline.functions.len() as u64;
     let functions = outline.functions.len();
+    let facts = &mut report.inputs[input as usize];
+    facts.records = functions as u64;
+    facts.compiles_cuda = functions > 0;
+    facts.torn = result.is_err();
     let fault = result.err().map(|fault| placed(&text, name, functions, &fault));
     report.modules.push(Module { input, text, files: outline.files, functions: outline.functions });
     fault.map_or(Ok(()), Err)
@@ -101,7 +99,10 @@ fn placed(text: &[u8], name: &str, functions: usize, fault: &Fault) -> PtxFault 
     let rest = &text[start..];
     let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()).min(SHOWN);
     let line = u32::try_from(bytecount::count(&text[..at], b'\n') + 1).unwrap_or(u32::MAX);
-    let shown = |bytes: &[u8]| crate::model::symbol::printable(&String::from_utf8_lossy(bytes)).into_owned();
+    let shown = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).replace('\t', " ");
+        crate::model::symbol::printable(&text).into_owned()
+    };
     let (from, to) = (at - start, (at - start + fault.length).min(length).max(at - start));
     let before = shown(&rest[..from.min(length)]);
     let marked = shown(&rest[from.min(length)..to.min(length)]);

@@ -9,7 +9,7 @@ use crate::parse::ptx::{Code, Instruction, Op, Operand, Space, Type};
 /// One side of a branch: what runs before the ways meet again.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Side {
-    /// Instructions, inner loops counted [`TRIPS`] times, in units of one machine instruction.
+    /// Instructions, inner loops counted eight times, in units of one machine instruction.
     pub weight: f64,
     /// What is in it.
     pub has: Traits,

@@ -150,6 +150,9 @@ pub(super) fn share(environment: usize) -> f64 {
 /// Values that may depend on each other in a row.
 const DEPTH: usize = 1200;
 
+/// What finding a value costs beside its numbers, in numbers.
+const OVERHEAD: u64 = 200;
+
 /// Numbers that are kept between branches.
 const KEPT: usize = 1 << 20;
 
@@ -209,7 +212,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     }
 
     pub(super) fn spend(&mut self, numbers: usize) -> Found<()> {
-        self.work = self.work.checked_sub(numbers as u64 + 16).ok_or(Stop::OverBudget)?;
+        self.work = self.work.checked_sub(numbers as u64 + OVERHEAD).ok_or(Stop::OverBudget)?;
         Ok(())
     }
 
@@ -734,7 +737,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             && place == 0
             && let Some(value) = arguments.get(&position)
         {
-            return value.clone();
+            return value.in_environments(self.extent.environments);
         }
         let destination = self.graph.code().destinations(one).get(usize::from(place));
         let is_pointer = match destination {

@@ -57,11 +57,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What a function of `bytes` may take, one of `functions` that have branches.
+    /// What a function of `bytes` may take, one of `functions` that have branches. Who asks for all branches waits for them.
     #[must_use]
-    pub fn of(bytes: usize, functions: usize) -> Budget {
-        let share = (20_000_000 / functions.max(1) as u64).clamp(400_000, 3_000_000);
-        Budget { branch: 1_500_000, function: share + 50 * bytes as u64 }
+    pub fn of(bytes: usize, functions: usize, which: Which) -> Budget {
+        let share = (20_000_000 / functions.max(1) as u64).clamp(400_000, 4_000_000);
+        let times = if which == Which::All { 8 } else { 1 };
+        Budget { branch: times * 2_500_000, function: times * (share + 50 * bytes as u64) }
     }
 }
 

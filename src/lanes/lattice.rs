@@ -129,7 +129,12 @@ impl Solver<'_, '_, '_> {
         match self.graph.source(node) {
             Source::Constant(value) => Some(Known::constant(value)),
             Source::Special(special) => Some(self.special(special)),
-            Source::Parameter(..) => Some(if self.shape.is_entry { Known::UNIFORM } else { Known::DATA }),
+            Source::Parameter(..) => Some(if self.shape.is_entry {
+                Known::UNIFORM
+            } else {
+                // What callers pass may be of either kind.
+                Known { data: true, ..Known::LANE }
+            }),
             Source::Address(name, _) => {
                 let local = self.graph.code().names[name as usize].starts_with(b"__local_depot");
                 Some(Known { local, zeros: 0, ..Known::UNIFORM })

@@ -164,7 +164,7 @@ impl<'m> Plan<'m> {
                 shape: *shape,
                 shape_known: shapes.known || ways.len() > 1 || called,
                 arguments,
-                budget: Budget::of(one.body.len(), self.branching),
+                budget: Budget::of(one.body.len(), self.branching, which),
                 which,
                 callee: &|name| self.weights.get(name).copied(),
             };

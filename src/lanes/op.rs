@@ -198,9 +198,13 @@ fn shuffled(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
     let clamp = clamp.as_constant().unwrap_or(31);
     let (bound, segment) = ((clamp & 31).cast_signed(), (clamp >> 8 & 31).cast_signed());
     let mods = one.mods;
-    value.exchange(by, extent, |read, by, thread| {
+    if place == 0 && value.span() != Span::Thread {
+        // All lanes have the same to tell.
+        return value.clone();
+    }
+    value.exchange(by, extent, |values, by, own| {
         let by = (by & 31).cast_signed();
-        let lane = (thread % LANES) as i64;
+        let lane = own as i64;
         let least = lane & segment;
         let most = least | (bound & !segment);
         let (from, inside) = if mods.is_up() {
@@ -216,25 +220,26 @@ fn shuffled(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
         if place == 1 {
             return u64::from(inside);
         }
-        let from = if inside { from } else { lane };
-        read(thread - thread % LANES + usize::try_from(from).unwrap_or(0))
+        let from = usize::try_from(from).ok().filter(|_| inside).unwrap_or(own);
+        values[from.min(values.len() - 1)]
     })
 }
 
 fn voted(one: &Instruction, args: &[Value], extent: Extent) -> Value {
     let Some(value) = args.first() else { return Value::constant(0) };
     let mods = one.mods;
-    value.by_warp(extent, |lanes| {
-        let (mut ballot, mut seen) = (0_u64, 0_u64);
-        for (lane, truth) in lanes {
-            seen |= 1 << lane;
-            ballot |= u64::from(truth != 0) << lane;
-        }
+    value.by_warp(extent, |values, lanes| {
+        let all = u32::MAX >> (LANES - lanes);
+        let ballot = match values {
+            [one] => u64::from(if *one != 0 { all } else { 0 }),
+            each => (0..).zip(each).fold(0, |ballot, (lane, truth)| ballot | u64::from(*truth != 0) << lane),
+        };
+        let all = u64::from(all);
         match () {
             () if mods.is_ballot() => ballot,
             () if mods.is_any() => u64::from(ballot != 0),
-            () if mods.is_all() => u64::from(ballot == seen),
-            () => u64::from(ballot == 0 || ballot == seen),
+            () if mods.is_all() => u64::from(ballot == all),
+            () => u64::from(ballot == 0 || ballot == all),
         }
     })
 }
@@ -242,11 +247,12 @@ fn voted(one: &Instruction, args: &[Value], extent: Extent) -> Value {
 /// `match.any`: for each lane the lanes of its warp that have the same.
 fn matched(args: &[Value], extent: Extent) -> Value {
     let Some(value) = args.first() else { return Value::constant(0) };
-    value.exchange(&Value::constant(0), extent, |read, _, thread| {
-        let start = thread - thread % LANES;
-        let own = read(thread);
-        let lanes = (0..LANES.min(extent.threads - start)).filter(|lane| read(start + lane) == own);
-        lanes.fold(0, |mask, lane| mask | 1 << lane)
+    if value.span() != Span::Thread {
+        return value.by_warp(extent, |_, lanes| u64::from(u32::MAX >> (LANES - lanes)));
+    }
+    value.exchange(&Value::constant(0), extent, |values, _, lane| {
+        let own = values[lane];
+        (0..).zip(values).filter(|(_, value)| **value == own).fold(0, |mask, (lane, _)| mask | 1 << lane)
     })
 }
 

@@ -303,6 +303,9 @@ impl Evaluator<'_, '_, '_> {
         let mut stepped = Vec::new();
         let trips = self.discovering(one, &mut stepped, |this, one, stepped| this.trips(one, block, stepped))?;
         let Some(trips) = trips else { return Ok(None) };
+        // A test at the end of the loop is come to once more than control goes back from it.
+        let is_last = self.graph.cfg().loops[one as usize].latches.contains(&block);
+        let trips = if is_last { trips.map(|trips| trips + 1) } else { trips };
         let active = self.entering(header)?;
         let (mut share, mut idle, mut longest, mut mean, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0_f64);
         for environment in 0..self.extent.environments.len() {

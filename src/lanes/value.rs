@@ -27,7 +27,7 @@ pub enum Span {
 
 /// The bits of a register for all threads of a block in all environments.
 ///
-/// `bits` holds one row, or one for each environment; a row holds 1, [`Value::warps`] or all threads' values.
+/// `bits` holds one row, or one for each environment; a row holds one value, one for each warp, or one for each thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// 1, or how many environments there are, if they differ.
@@ -126,6 +126,16 @@ impl Value {
     #[must_use]
     pub fn is_by_data(&self) -> bool {
         self.by_data
+    }
+
+    /// The same in `some` of all environments.
+    #[must_use]
+    pub fn in_environments(&self, some: Environments) -> Value {
+        if self.rows == 1 || some.len() == self.rows {
+            return self.clone();
+        }
+        let bits = some.iter().flat_map(|environment| self.row(*environment)).copied().collect();
+        Value { rows: some.len(), bits: Arc::new(bits), ..self.clone() }
     }
 
     /// How far it may vary within a block.
@@ -266,19 +276,18 @@ impl Value {
         }
     }
 
-    /// `f(row, place)` over whole rows of thread values, for what lanes tell each other.
+    /// For what lanes tell each other: `f` of the values of a warp (of all its lanes, or one for all), the lane's own of
+    /// `other`, and the lane.
     #[must_use]
-    pub fn exchange(
-        &self,
-        other: &Value,
-        extent: Extent,
-        f: impl Fn(&dyn Fn(usize) -> u64, u64, usize) -> u64,
-    ) -> Value {
+    pub fn exchange(&self, other: &Value, extent: Extent, f: impl Fn(&[u64], u64, usize) -> u64) -> Value {
         let rows = self.rows.max(other.rows);
         let mut bits = Vec::with_capacity(rows * extent.threads);
         for environment in 0..rows {
-            let read = |thread: usize| self.at(environment, thread.min(extent.threads - 1));
-            bits.extend((0..extent.threads).map(|thread| f(&read, other.at(environment, thread), thread)));
+            for warp in 0..extent.warps() {
+                let (values, others) = (self.of_warp(environment, warp), other.of_warp(environment, warp));
+                let lanes = 0..(extent.threads - warp * LANES).min(LANES);
+                bits.extend(lanes.map(|lane| f(values, others[lane.min(others.len() - 1)], lane)));
+            }
         }
         Value {
             rows,
@@ -289,15 +298,14 @@ impl Value {
         }
     }
 
-    /// `f` of the lanes of each warp, as pairs of lane and value.
+    /// `f` of the values of each warp (of all its lanes, or one for all) and the number of its lanes.
     #[must_use]
-    pub fn by_warp(&self, extent: Extent, f: impl Fn(&mut dyn Iterator<Item = (usize, u64)>) -> u64) -> Value {
-        let rows = self.rows;
-        let mut bits = Vec::with_capacity(rows * extent.warps());
-        for environment in 0..rows {
+    pub fn by_warp(&self, extent: Extent, f: impl Fn(&[u64], usize) -> u64) -> Value {
+        let mut bits = Vec::with_capacity(self.rows * extent.warps());
+        for environment in 0..self.rows {
             for warp in 0..extent.warps() {
-                let threads = warp * LANES..((warp + 1) * LANES).min(extent.threads);
-                bits.push(f(&mut threads.map(|thread| (thread % LANES, self.at(environment, thread)))));
+                let lanes = (extent.threads - warp * LANES).min(LANES);
+                bits.push(f(self.of_warp(environment, warp), lanes));
             }
         }
         Value { rows: self.rows, by_data: false, at_edge: false, span: Span::Warp, bits: Arc::new(bits) }

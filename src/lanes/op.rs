@@ -103,10 +103,7 @@ fn compared(one: &Instruction, place: u16, args: &[Value]) -> Value {
             Cond::Ne | Cond::Neu => u64::from(a != b),
             _ => mix(a, b) & 1,
         }),
-        _ => {
-            let (bits, is_signed) = (kind.width(), kind.is_signed());
-            a.zip(b, |a, b| u64::from(holds(cond, a & mask(bits), b & mask(bits), bits, is_signed)))
-        }
+        _ => ordered(cond, a, b, kind.width(), kind.is_signed()),
     };
     let truth = if place == 1 { truth.map(|truth| 1 - truth) } else { truth };
     match (one.logic, more.first()) {
@@ -117,21 +114,36 @@ fn compared(one: &Instruction, place: u16, args: &[Value]) -> Value {
     }
 }
 
-fn holds(cond: Cond, a: u64, b: u64, bits: u32, is_signed: bool) -> bool {
-    let order = if is_signed { signed(a, bits).cmp(&signed(b, bits)) } else { a.cmp(&b) };
+/// A comparison of integers; each has a loop of its own.
+fn ordered(cond: Cond, a: &Value, b: &Value, bits: u32, is_signed: bool) -> Value {
+    let low = mask(bits);
+    macro_rules! each {
+        ($holds:expr) => {
+            if is_signed {
+                a.zip(b, |a, b| u64::from($holds(&signed(a, bits), &signed(b, bits))))
+            } else {
+                a.zip(b, |a, b| u64::from($holds(&(a & low), &(b & low))))
+            }
+        };
+    }
+    macro_rules! unsigned {
+        ($holds:expr) => {
+            a.zip(b, |a, b| u64::from($holds(&(a & low), &(b & low))))
+        };
+    }
     match cond {
-        Cond::Eq | Cond::Equ => a == b,
-        Cond::Ne | Cond::Neu => a != b,
-        Cond::Lt | Cond::Ltu => order.is_lt(),
-        Cond::Le | Cond::Leu => order.is_le(),
-        Cond::Gt | Cond::Gtu => order.is_gt(),
-        Cond::Ge | Cond::Geu => order.is_ge(),
-        Cond::Lo => a < b,
-        Cond::Ls => a <= b,
-        Cond::Hi => a > b,
-        Cond::Hs => a >= b,
-        Cond::Num => true,
-        Cond::Nan => false,
+        Cond::Eq | Cond::Equ => unsigned!(u64::eq),
+        Cond::Ne | Cond::Neu => unsigned!(u64::ne),
+        Cond::Lt | Cond::Ltu => each!(PartialOrd::lt),
+        Cond::Le | Cond::Leu => each!(PartialOrd::le),
+        Cond::Gt | Cond::Gtu => each!(PartialOrd::gt),
+        Cond::Ge | Cond::Geu => each!(PartialOrd::ge),
+        Cond::Lo => unsigned!(u64::lt),
+        Cond::Ls => unsigned!(u64::le),
+        Cond::Hi => unsigned!(u64::gt),
+        Cond::Hs => unsigned!(u64::ge),
+        Cond::Num => Value::constant(1),
+        Cond::Nan => Value::constant(0),
     }
 }
 

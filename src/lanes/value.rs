@@ -247,18 +247,25 @@ impl Value {
         let mut bits = Vec::with_capacity(count * row);
         for environment in 0..count {
             let rows = [self, second, third].map(|value| value.row(environment));
-            if [self, second, third].iter().all(|value| value.span == span) {
-                bits.extend((0..row).map(|at| f(rows[0][at], rows[1][at], rows[2][at])));
+            if rows.iter().all(|values| values.len() == row) {
+                let both = rows[0].iter().zip(rows[1]).zip(rows[2]);
+                bits.extend(both.map(|((a, b), c)| f(*a, *b, *c)));
                 continue;
             }
-            let place = |value: &Value, row: &[u64], at: usize| match (value.span, span) {
-                (Span::Block, _) => row[0],
-                (Span::Warp, Span::Thread) => row[at / LANES],
-                _ => row[at],
-            };
-            bits.extend(
-                (0..row).map(|at| f(place(self, rows[0], at), place(second, rows[1], at), place(third, rows[2], at))),
-            );
+            let parts = if span == Span::Thread { extent.warps() } else { 1 };
+            for warp in 0..parts {
+                let length = if span == Span::Thread { (row - warp * LANES).min(LANES) } else { row };
+                let of = |value: &Value, row: &'_ [u64]| -> (usize, usize) {
+                    // Where the part begins, and whether it moves on with each place.
+                    match (value.span, span) {
+                        (Span::Block, _) => (0, 0),
+                        (Span::Warp, Span::Thread) => (warp, 0),
+                        _ => (if row.len() == 1 { 0 } else { warp * LANES }, 1),
+                    }
+                };
+                let [(a, da), (b, db), (c, dc)] = [of(self, rows[0]), of(second, rows[1]), of(third, rows[2])];
+                bits.extend((0..length).map(|at| f(rows[0][a + at * da], rows[1][b + at * db], rows[2][c + at * dc])));
+            }
         }
         let by_data = self.by_data || second.by_data || third.by_data;
         let at_edge = self.at_edge || second.at_edge || third.at_edge;

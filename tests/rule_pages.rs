@@ -146,8 +146,8 @@ struct Example<'a> {
     expected: Vec<&'a str>,
 }
 
-/// The examples of a page: blocks of `ptxas`, each followed by one of `finding` unless it is `ptxas,clean`. A block of
-/// `toml` is the configuration for the next one.
+/// The examples of a page: blocks of `ptxas` and `ptx`, each followed by one of `finding` unless it is `ptxas,clean` or
+/// `ptx,clean`. A block of `toml` is the configuration for the next one.
 fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
     let mut examples: Vec<Example> = Vec::new();
     // Whether the last block of input still wants its finding.
@@ -160,21 +160,23 @@ fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
         let mut words = info.split_whitespace();
         match words.next() {
             Some("toml") if !open => config = Some(block.join("\n")),
-            Some(kind @ ("ptxas" | "ptxas,clean")) if !open => {
+            Some(kind @ ("ptxas" | "ptxas,clean" | "ptx" | "ptx,clean")) if !open => {
                 let input = block.iter().map(|line| format!("{line}\n")).collect();
                 examples.push(Example { args: words.collect(), config: config.take(), input, expected: Vec::new() });
-                open = kind == "ptxas";
+                open = matches!(kind, "ptxas" | "ptx");
             }
             Some("finding") if open => {
                 examples.last_mut().ok_or("a finding without input")?.expected = block;
                 open = false;
             }
-            Some("finding") => return Err("a `finding` block does not follow a `ptxas` block".to_owned()),
-            Some("ptxas" | "ptxas,clean") => return Err("a `ptxas` block has no `finding` block".to_owned()),
+            Some("finding") => return Err("a `finding` block does not follow a block of input".to_owned()),
+            Some("ptxas" | "ptxas,clean" | "ptx" | "ptx,clean") => {
+                return Err("a block of input has no `finding` block".to_owned());
+            }
             _ => {}
         }
     }
-    if open { Err("the last `ptxas` block has no `finding` block".to_owned()) } else { Ok(examples) }
+    if open { Err("the last block of input has no `finding` block".to_owned()) } else { Ok(examples) }
 }
 
 impl Example<'_> {

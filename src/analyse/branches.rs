@@ -135,7 +135,7 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
     let is_entry = one.kind == Kind::Entry;
     let shape = |x: u32, y: u32, z: u32| Shape { x, y, z, is_entry };
     let own = one.bounds.required.map(|block| (block, BlockSource::ReqNtid));
-    let exact = own.or_else(|| told?.block.filter(|(_, source)| *source != BlockSource::LaunchBounds));
+    let exact = told.and_then(|told| told.block).filter(|(_, source)| *source != BlockSource::LaunchBounds).or(own);
     if let Some((block, _)) = exact {
         return Shapes { all: vec![shape(block.x, block.y, block.z)], known: true };
     }

@@ -38,6 +38,7 @@ mod under_filled_warp;
 mod unlaunchable_kernel;
 mod unmatched_kernel_entry;
 mod unread_line;
+mod unused_allow;
 mod unused_warp_slots;
 mod wgmma_serialized;
 mod wgmma_wait_injected;
@@ -49,6 +50,7 @@ use crate::analyse::{BranchQuotes, Found, Judged, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
 use crate::model::{Arch, Kernel, Kind, Message, MessageKind, NameId, Quote, Report, symbol};
+use crate::suppress::Remark;
 
 use standing::is_device_runtime;
 
@@ -128,6 +130,7 @@ pub static RULES: &[Rule] = &[
     rule!("unlaunchable-kernel", unlaunchable_kernel),
     rule!("unmatched-kernel-entry", unmatched_kernel_entry),
     rule!("unread-line", unread_line),
+    rule!("unused-allow", unused_allow),
     rule!("unused-warp-slots", unused_warp_slots),
     rule!("wgmma-serialized", wgmma_serialized),
     rule!("wgmma-wait-injected", wgmma_wait_injected),
@@ -167,6 +170,8 @@ pub struct Context<'a> {
     pub numbers: &'a Numbers,
     /// The messages of each kind, by their indices; kinds that differ in their figures alone are one.
     kinds: Vec<(MessageKind, Vec<u32>)>,
+    /// Comments that silence nothing, as indices of [`Numbers::remarks`]: known when all other rules were run.
+    pub unused: Vec<u32>,
 }
 
 impl<'a> Context<'a> {
@@ -181,7 +186,7 @@ impl<'a> Context<'a> {
                 None => kinds.push((message.kind, vec![at])),
             }
         }
-        Context { report, numbers, kinds }
+        Context { report, numbers, kinds, unused: Vec::new() }
     }
 
     /// Kernels and device functions whose figures are surely theirs, with their indices; without those that the CUDA
@@ -278,6 +283,15 @@ impl<'a> Context<'a> {
     pub fn branches(&self) -> impl Iterator<Item = (usize, Found<'a>)> {
         let (branches, report) = (&self.numbers.branches, self.report);
         (0..branches.all.len()).filter_map(move |at| Some((at, branches.get(report, at)?)))
+    }
+
+    /// What a comment says that a hit is about.
+    #[must_use]
+    pub fn remark_of(&self, hit: &Hit) -> Option<&'a Remark> {
+        match hit.subject {
+            Subject::Remark(at) => self.numbers.remarks.get(at as usize),
+            _ => None,
+        }
     }
 
     /// The message that a hit is about.

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::analyse::{BranchQuotes, Numbers};
 use crate::discover::Sources;
 use crate::lanes::verdict::Advice;
 use crate::model::{NameId, Place, Quote, Report};
 use crate::parse::ptx::Spot;
+use crate::suppress;
 
 /// Looks up the lines of all branches that may be reported. Source files are searched for in `folders`.
 pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, folders: Vec<PathBuf>) {
@@ -34,6 +35,7 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, folders: Vec<Pa
         let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
         quotes[at] = Some(BranchQuotes { source, ptx, barrier });
     }
+    lines.read_remarks(report, numbers);
     numbers.branches.quotes = quotes;
 }
 
@@ -78,6 +80,28 @@ impl Lines {
         let place = Place { input: file.input, line: spot.line, column_offset, offset: offset as u64 };
         let text: NameId = report.texts.intern(text);
         Some(Quote { place, text })
+    }
+
+    /// Reads what comments in the files say: nothing in most, and then nothing else is done.
+    fn read_remarks(&self, report: &mut Report, numbers: &mut Numbers) {
+        let says = |text: &&[u8]| memchr::memmem::find(text, b"warplint:").is_some();
+        let files = self.known.values().filter_map(|file| Some((file.input, file.text.as_deref().filter(says)?)));
+        let mut files: Vec<(u32, &[u8])> = files.collect();
+        if files.is_empty() {
+            return;
+        }
+        files.sort_by_key(|(input, _)| *input);
+        let mut seen = HashSet::new();
+        for found in (0..numbers.branches.all.len()).filter_map(|at| numbers.branches.get(report, at)) {
+            let Some(outer) = found.locations.map(|locations| locations.outer) else { continue };
+            if let Some(file) = found.module.file(outer.file).and_then(|name| self.known.get(name)) {
+                seen.insert((file.input, outer.line));
+            }
+        }
+        for (input, text) in files {
+            let is_seen = |line: u32| seen.contains(&(input, line));
+            numbers.remarks.extend(suppress::of_source(text, input, &is_seen, &mut report.texts));
+        }
     }
 
     fn find(&mut self, report: &mut Report, name: &[u8]) -> File {

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::Context;
 use super::limits::counted;
-use crate::analyse::Found;
+use crate::analyse::{BranchQuotes, Found};
 use crate::finding::{Cause, Finding, Hit, Label, Level};
 use crate::lanes::function::{Branch, lanes_in_words};
 use crate::lanes::verdict::{Advice, Judgement, Witness};
@@ -69,21 +69,9 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
     let finding = Finding::new(message);
     let Some(found) = context.branch_of(hit) else { return finding };
     let branch = found.branch;
-    let mut finding = match context.quotes_of(hit) {
-        Some(quotes) => {
-            let ptx = ptx_label(context, quotes.ptx, label.clone());
-            match quotes.source.zip(found.locations) {
-                Some((source, locations)) => {
-                    let column = locations.outer.column as usize;
-                    let mut own = finding.label(Some(source_label(context, source, column, label)));
-                    own.ptx = Some(Label { text: "the branch in the PTX".to_owned(), ..ptx });
-                    own
-                }
-                None => Finding { ptx: Some(ptx.clone()), ..finding.label(Some(ptx)) },
-            }
-        }
-        None => finding,
-    };
+    let quotes = context.quotes_of(hit);
+    let column = found.locations.map_or(0, |locations| locations.outer.column as usize);
+    let mut finding = placed(context, finding, quotes, column, label, "the branch in the PTX");
     finding.confidence = branch.judgement.map(|judgement| judgement.confidence.name());
     let shape = BlockSize { x: branch.shape.x, y: branch.shape.y, z: branch.shape.z };
     let costs = branch.sides.map(|(taken, other)| (taken.weight, other.weight));
@@ -93,6 +81,27 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
         .fact("split_share", branch.split.mean)
         .fact("taken_cost", costs.map(|(taken, _)| taken))
         .fact("fallthrough_cost", costs.map(|(_, other)| other))
+}
+
+/// The finding at its line of the source, where that is known, from `column` on, and at that of the PTX.
+pub(super) fn placed(
+    context: &Context<'_>,
+    finding: Finding,
+    quotes: Option<BranchQuotes>,
+    column: usize,
+    label: String,
+    in_ptx: &str,
+) -> Finding {
+    let Some(quotes) = quotes else { return finding };
+    let ptx = ptx_label(context, quotes.ptx, label.clone());
+    match quotes.source {
+        Some(source) => {
+            let mut own = finding.label(Some(source_label(context, source, column, label)));
+            own.ptx = Some(Label { text: in_ptx.to_owned(), ..ptx });
+            own
+        }
+        None => Finding { ptx: Some(ptx.clone()), ..finding.label(Some(ptx)) },
+    }
 }
 
 /// From the statement at `column`, from 1, to the end of the line's code; the whole line where the column is not in it.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::analyse::{BranchQuotes, Numbers};
+use crate::analyse::{BranchQuotes, Numbers, line_of};
 use crate::discover::Sources;
 use crate::lanes::verdict::Advice;
 use crate::model::{NameId, Place, Quote, Report};
@@ -18,13 +18,13 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, folders: Vec<Pa
     for at in 0..branches.all.len() {
         let Some(found) = branches.get(report, at) else { continue };
         let is_told = found.branch.judgement.is_some_and(|judgement| judgement.advice > Advice::Silent);
-        if is_told {
+        if is_told || found.branch.checks_row {
             let barrier = found.branch.barrier.map(|byte| (byte as usize, found.line_of(byte)));
             let own = (found.branch.at as usize, found.ptx_line());
             wanted.push((at, branches.all[at].module as usize, own, barrier, found.locations));
         }
     }
-    if wanted.is_empty() {
+    if wanted.is_empty() && branches.exchanges.is_empty() {
         return;
     }
     let mut lines = Lines { sources: Sources::new(folders), known: HashMap::new() };
@@ -35,8 +35,17 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, folders: Vec<Pa
         let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
         quotes[at] = Some(BranchQuotes { source, ptx, barrier });
     }
-    lines.read_remarks(report, numbers);
+    for loose in &mut numbers.branches.exchanges {
+        let module = loose.module as usize;
+        let Some(function) = loose.function(report) else { continue };
+        let line = line_of(&report.modules[module], function, loose.exchange.at);
+        let ptx = ptx_quote(report, module, (loose.exchange.at as usize, line));
+        let outer = loose.exchange.locations.map(|locations| locations.outer);
+        let source = outer.and_then(|outer| lines.source_quote(report, module, outer));
+        loose.quotes = Some(BranchQuotes { source, ptx, barrier: None });
+    }
     numbers.branches.quotes = quotes;
+    lines.read_remarks(report, numbers);
 }
 
 /// Longest line that is kept, in bytes.
@@ -91,7 +100,9 @@ impl Lines {
             return;
         }
         files.sort_by_key(|(input, _)| *input);
-        let mut seen = HashSet::new();
+        let mut seen: HashSet<(u32, u32)> = HashSet::new();
+        let exchanges = numbers.branches.exchanges.iter().filter_map(|loose| loose.quotes?.source);
+        seen.extend(exchanges.map(|source| (source.place.input, source.place.line)));
         for found in (0..numbers.branches.all.len()).filter_map(|at| numbers.branches.get(report, at)) {
             let Some(outer) = found.locations.map(|locations| locations.outer) else { continue };
             if let Some(file) = found.module.file(outer.file).and_then(|name| self.known.get(name)) {

@@ -238,6 +238,11 @@ fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
         Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
         Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
         Subject::Entry(at) => context.numbers.entries.get(at as usize).map(|entry| entry.quote.place),
+        Subject::Exchange(at) => {
+            let loose = context.numbers.branches.exchanges.get(at as usize);
+            let quotes = loose.and_then(|loose| loose.quotes);
+            quotes.map(|quotes| quotes.source.unwrap_or(quotes.ptx).place)
+        }
         Subject::Remark(at) => context.numbers.remarks.get(at as usize).map(|remark| remark.quote.place),
         Subject::Branch(at) => {
             let quotes = context.numbers.branches.quotes.get(at as usize).copied().flatten();
@@ -306,6 +311,7 @@ fn name_of(context: &Context<'_>, hit: &Hit) -> Option<NameId> {
         Subject::Kernel(at) => report.kernels.get(at as usize)?.name,
         Subject::Message(at) => report.messages.get(at as usize)?.kernel,
         Subject::Branch(_) => context.branch_of(hit).map(|found| found.function.name),
+        Subject::Exchange(_) => context.exchange_of(hit).map(|(function, _)| function.name),
         Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Remark(_) | Subject::Run => None,
     }
 }

@@ -75,6 +75,7 @@ impl Silencer {
         let mut scopes = Vec::new();
         let (mut kernels, mut files) = (Vec::new(), Vec::new());
         let mut places: Vec<Place> = Vec::new();
+        let mut quotes = None;
         match hit.subject {
             Subject::Kernel(at) => kernels.push(at),
             Subject::Branch(_) => {
@@ -82,9 +83,14 @@ impl Silencer {
                     kernels.extend(found.function.kernel);
                     files.push(found.module.input);
                 }
-                let quotes = context.quotes_of(hit);
-                places.extend(quotes.and_then(|quotes| quotes.source).map(|quote| quote.place));
-                places.extend(quotes.map(|quotes| quotes.ptx.place));
+                quotes = context.quotes_of(hit);
+            }
+            Subject::Exchange(_) => {
+                if let Some((function, loose)) = context.exchange_of(hit) {
+                    kernels.extend(function.kernel);
+                    files.extend(report.modules.get(loose.module as usize).map(|module| module.input));
+                    quotes = loose.quotes;
+                }
             }
             Subject::Message(_) => {
                 let message = context.message_of(hit);
@@ -104,6 +110,8 @@ impl Silencer {
             Subject::Input(at) => files.push(at),
             Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => {}
         }
+        places.extend(quotes.and_then(|quotes| quotes.source).map(|quote| quote.place));
+        places.extend(quotes.map(|quotes| quotes.ptx.place));
         scopes.extend(places.iter().map(|place| Scope::Line(place.input, place.line)));
         files.extend(places.iter().map(|place| place.input));
         for kernel in &kernels {

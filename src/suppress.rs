@@ -454,6 +454,9 @@ impl Lines<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::{prelude::*, sample};
+
     use super::*;
 
     fn allowed(text: &str) -> Vec<String> {
@@ -517,7 +520,58 @@ mod tests {
     }
 
     #[test]
-    fn a_million_comments_take_no_longer_each_than_one() {
+    fn the_last_statement_before_a_declaration_keeps_its_own_comment() {
+        let text = "} // warplint: allow(x)\n.visible .entry k()\n";
+        assert!(!read(text.as_bytes())[0].is_alone);
+        assert_eq!(read(text.as_bytes())[0].line, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_lies_in_the_text_and_in_order(parts in vec(sample::select(PARTS), 0..40)) {
+            let text = parts.concat();
+            let comments = read(&text);
+            let mut past = 0;
+            for comment in &comments {
+                prop_assert!(past <= comment.span.start && comment.span.end <= comment.next && comment.next <= text.len());
+                let line = |at: usize| 1 + text[..at].iter().filter(|byte| **byte == b'\n').count();
+                prop_assert_eq!((comment.line as usize, comment.next_line as usize), (line(comment.span.start), line(comment.next)));
+                prop_assert!(!comment.said.is_empty());
+                for said in &comment.said {
+                    prop_assert!(comment.span.start <= said.span.start && said.span.start <= said.span.end);
+                    prop_assert!(said.span.end <= comment.span.end);
+                }
+                past = comment.span.end;
+            }
+        }
+    }
+
+    const PARTS: &[&[u8]] = &[
+        b"//",
+        b"/*",
+        b"*/",
+        b" ",
+        b"\n",
+        b"\r\n",
+        b"warplint:",
+        b"allow",
+        b"allow-file",
+        b"(",
+        b")",
+        b",",
+        b"a",
+        b"block=",
+        b"16x16",
+        b"\xff\xfe",
+        b"\xc3",
+        b".loc ",
+        b"!",
+        b"\t",
+        b"\0",
+    ];
+
+    #[test]
+    fn very_many_comments_are_read_in_the_time_of_their_bytes() {
         let text = "// warplint: allow(x)\n".repeat(200_000);
         let comments = read(text.as_bytes());
         assert_eq!(comments.len(), 200_000);

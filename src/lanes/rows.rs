@@ -19,8 +19,6 @@ struct Made {
     others: bool,
     /// Something from memory.
     loaded: bool,
-    /// Anything but constants.
-    varies: bool,
     /// It was not looked at to the end.
     cut: bool,
 }
@@ -51,10 +49,11 @@ pub fn checks_x(graph: &Graph<'_, '_>, node: Node) -> bool {
     false
 }
 
-/// Whether a place in the row is compared with a bound that is the same for all threads.
+/// Whether a place in a row of the grid is compared with a bound that is the same for all threads. A place in the block
+/// alone is compared for other reasons, as in a reduction.
 fn cuts_off(place: Made, bound: Made) -> bool {
-    let is_place = place.x && !place.others && !place.loaded && !place.cut;
-    is_place && !bound.x && !bound.others && !bound.cut && (place.block || bound.varies)
+    let is_place = place.x && place.block && !place.others && !place.loaded && !place.cut;
+    is_place && !bound.x && !bound.others && !bound.cut
 }
 
 fn made(graph: &Graph<'_, '_>, node: Node) -> Made {
@@ -70,23 +69,21 @@ fn made(graph: &Graph<'_, '_>, node: Node) -> Made {
             break;
         }
         match graph.source(node) {
-            Source::Constant(_) => continue,
             Source::Special(Special::Tid(0)) => made.x = true,
             Source::Special(Special::Ctaid(0)) => made.block = true,
             Source::Special(Special::Ntid(_) | Special::Ctaid(_) | Special::Nctaid(_) | Special::WarpSize) => {}
             Source::Special(_) => made.others = true,
             Source::Result { instruction, .. } => {
                 let one = &graph.code().instructions[instruction as usize];
-                if !matches!(one.op, Op::Ld | Op::Atom | Op::Fetch | Op::Call | Op::Shfl) {
+                if matches!(one.op, Op::Ld | Op::Atom | Op::Fetch | Op::Call | Op::Shfl) {
+                    // What is loaded is not followed; parameters are the same for all threads.
+                    made.loaded |= one.space != Space::Param;
+                } else {
                     open.extend(graph.inputs(node));
-                    continue;
                 }
-                // What is loaded is not followed; parameters are the same for all threads.
-                made.loaded |= one.space != Space::Param;
             }
             _ => open.extend(graph.inputs(node)),
         }
-        made.varies = true;
     }
     made
 }

@@ -92,5 +92,8 @@ mod tests {
         assert!(lint(&kernel("", "x"), &[]).is_empty());
         assert!(lint(&kernel(".maxntid 256", "x"), &[]).is_empty());
         assert!(lint(&kernel(".reqntid 16, 16, 1", "y"), &[]).is_empty());
+        // As in a reduction: no place in the grid.
+        let in_block = kernel(".reqntid 16, 16, 1", "x").replace("setp.ge.s32 %p1, %r5", "setp.ge.s32 %p1, %r4");
+        assert!(lint(&in_block, &[]).is_empty());
     }
 }

@@ -35,11 +35,20 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, folders: Vec<Pa
         let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
         quotes[at] = Some(BranchQuotes { source, ptx, barrier });
     }
+    // They rise within a function, so that each line is counted once.
+    let mut last = None;
     for loose in &mut numbers.branches.exchanges {
-        let module = loose.module as usize;
+        let (module, at) = (loose.module as usize, loose.exchange.at);
         let Some(function) = loose.function(report) else { continue };
-        let line = line_of(&report.modules[module], function, loose.exchange.at);
-        let ptx = ptx_quote(report, module, (loose.exchange.at as usize, line));
+        let line = match last {
+            Some((before, from, line)) if before == (loose.module, loose.function) => {
+                let between = &report.modules[module].text[from as usize..at as usize];
+                line + u32::try_from(bytecount::count(between, b'\n')).unwrap_or(0)
+            }
+            _ => line_of(&report.modules[module], function, at),
+        };
+        last = Some(((loose.module, loose.function), at, line));
+        let ptx = ptx_quote(report, module, (at as usize, line));
         let outer = loose.exchange.locations.map(|locations| locations.outer);
         let source = outer.and_then(|outer| lines.source_quote(report, module, outer));
         loose.quotes = Some(BranchQuotes { source, ptx, barrier: None });

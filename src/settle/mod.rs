@@ -11,6 +11,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::finding::{Basis, Cause, Finding, Hit, Level, Subject};
 use crate::model::{NameId, Names, Place, base};
 use crate::rules::{Armed, Context, Group, RULES, Rule};
+use crate::suppress::Scope;
 
 use silence::Silencer;
 
@@ -312,7 +313,11 @@ fn name_of(context: &Context<'_>, hit: &Hit) -> Option<NameId> {
         Subject::Message(at) => report.messages.get(at as usize)?.kernel,
         Subject::Branch(_) => context.branch_of(hit).map(|found| found.function.name),
         Subject::Exchange(_) => context.exchange_of(hit).map(|(function, _)| function.name),
-        Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Remark(_) | Subject::Run => None,
+        Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => None,
+        Subject::Remark(_) => match context.remark_of(hit)?.scope {
+            Scope::Kernel(at) => report.kernels.get(at as usize)?.name,
+            Scope::File(_) | Scope::Line(..) | Scope::Nothing => None,
+        },
     }
 }
 

@@ -1,10 +1,10 @@
 //! Comments and what they silence: which hits, and which comments silence none.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::{Active, Target};
 use crate::finding::{Basis, Hit, Subject};
-use crate::model::{Kernel, NameId, Place, Report};
+use crate::model::{Function, NameId, Place, Report};
 use crate::rules::Context;
 use crate::suppress::{Remark, Scope, What};
 
@@ -124,6 +124,7 @@ impl Silencer {
 
     /// The comments that silence nothing though the run saw what they speak for, and those that cannot be understood.
     pub(super) fn unused(&self, context: &Context<'_>, rules: &[Active]) -> Vec<u32> {
+        let files = files_with_figures(context.report);
         let is_idle = |(at, remark): &(u32, &Remark)| match &remark.what {
             What::Fault(_) => true,
             What::Block(_) => false,
@@ -132,7 +133,7 @@ impl Silencer {
                 Ok(target) => {
                     !self.used[*at as usize]
                         && remark.is_seen
-                        && would_tell(context.report, rules, target, remark.scope)
+                        && would_tell(context.report, &files, rules, target, remark.scope)
                 }
             },
         };
@@ -149,23 +150,31 @@ fn allowed(remark: &Remark) -> Option<&str> {
 }
 
 /// Whether all rules of `target` that this run asks for would have told what they find within `scope`.
-fn would_tell(report: &Report, rules: &[Active], target: Target, scope: Scope) -> bool {
+fn would_tell(report: &Report, files: &HashSet<u32>, rules: &[Active], target: Target, scope: Scope) -> bool {
     let mut asked = rules.iter().filter(|active| target.covers(active.rule, active.group)).peekable();
     let ours = |active: &Active| active.rule.id == super::UNUSED;
-    let tells = |active: &Active| !ours(active) && (active.basis == Basis::Inferred || has_figures(report, scope));
+    let tells =
+        |active: &Active| !ours(active) && (active.basis == Basis::Inferred || has_figures(report, files, scope));
     asked.peek().is_some() && asked.all(|active| !active.is_off() && tells(active))
 }
 
+/// The PTX files whose kernels all have figures.
+fn files_with_figures(report: &Report) -> HashSet<u32> {
+    let told = |function: &Function| function.kernel.is_some_and(|at| is_told(report, at));
+    let modules = report.modules.iter().filter(|module| module.functions.iter().all(told));
+    modules.map(|module| module.input).collect()
+}
+
+/// Whether a log has figures of a kernel.
+fn is_told(report: &Report, kernel: u32) -> bool {
+    report.kernels.get(kernel as usize).is_some_and(|kernel| kernel.evidence.usage.is_some())
+}
+
 /// Whether what a log tells is there for everything within `scope`.
-fn has_figures(report: &Report, scope: Scope) -> bool {
-    let is_told = |kernel: &Kernel| kernel.evidence.usage.is_some();
-    let told = |at: u32| report.kernels.get(at as usize).is_some_and(is_told);
+fn has_figures(report: &Report, files: &HashSet<u32>, scope: Scope) -> bool {
     match scope {
-        Scope::Kernel(at) => told(at),
-        Scope::File(input) => {
-            let modules = report.modules.iter().filter(|module| module.input == input);
-            modules.flat_map(|module| &module.functions).all(|function| function.kernel.is_some_and(told))
-        }
+        Scope::Kernel(at) => is_told(report, at),
+        Scope::File(input) => files.contains(&input),
         // No log has lines of a file.
         Scope::Line(input, _) => input < Place::SOURCE,
         Scope::Nothing => false,

@@ -119,6 +119,30 @@ fn a_block_of_launch_bounds_is_called_that() {
 }
 
 #[test]
+fn every_rule_on_occupancy_calls_a_block_of_launch_bounds_that() {
+    for (threads, registers, said) in [
+        (
+            640,
+            20,
+            "[unused-warp-slots] `k` leaves 4 of 64 warp slots empty on sm_80 with the largest block of its launch bounds",
+        ),
+        (
+            256,
+            41,
+            "[register-cliff] `k` is 1 register per thread over a step on sm_80 with the largest block of its launch bounds",
+        ),
+    ] {
+        let ptx = kernel(&format!(".maxntid {threads}"), "");
+        let folder = folder("cliff", &[("k.log", &log(registers)), ("k.ptx", &ptx)]);
+        let found = findings(&report_in(&folder, &["k.log", "k.ptx"]));
+        assert!(found.iter().any(|line| line.contains(said)), "{found:?}");
+        // What a launch is known to have is not.
+        let known = findings(&report_in(&folder, &["k.log", "k.ptx", "--block", &threads.to_string()]));
+        assert!(known.iter().all(|line| !line.contains("launch bounds")), "{known:?}");
+    }
+}
+
+#[test]
 fn comments_in_ptx_hold_for_findings_of_the_log_too() {
     let ptx = kernel("// warplint: allow(register-limited-occupancy) two stages", "");
     let folder = folder("comments", &[("k.log", &log(168)), ("k.ptx", &ptx), ("clean.log", &log(20))]);

@@ -147,7 +147,8 @@ fn chain<'c>(module: &Module, code: &'c Code<'_>, cfg: &Cfg, block: Block) -> Op
     for at in cfg.instructions(block) {
         let one = &code.instructions[at as usize];
         match one.op {
-            Op::Bar | Op::Fence | Op::Call => stored = None,
+            // What waits for the lanes of a mask brings them together too.
+            op if matches!(op, Op::Bar | Op::Fence | Op::Call) || one.mods.is_sync() => stored = None,
             Op::St if is_volatile(module, one) => stored = code.sources(one).first().copied(),
             Op::Ld if is_volatile(module, one) => {
                 let read = code.sources(one).first();
@@ -275,7 +276,13 @@ mod tests {
 
     #[test]
     fn what_is_synchronised_between_is_no_chain() {
-        for between in ["bar.warp.sync -1;\n", "bar.sync 0;\n", "fence.acq_rel.cta;\n", "membar.cta;\n"] {
+        for between in [
+            "bar.warp.sync -1;\n",
+            "bar.sync 0;\n",
+            "fence.acq_rel.cta;\n",
+            "membar.cta;\n",
+            "vote.sync.all.pred %p2, %p3, -1;\n",
+        ] {
             assert_eq!(found(&reduction("setp.gt.u32 %p1, %r9, 31;", between)), [], "{between}");
         }
         assert_eq!(found(&reduction("setp.gt.u32 %p1, %r9, 31;", "").replace(".volatile", "")), []);

@@ -4,11 +4,12 @@ mod branches;
 
 use hashbrown::HashMap;
 
-pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found};
+pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found, Loose, line_of};
 
 use crate::gpu::{Gpu, Launch, Occupancy, Target, occupancy, suggest_block_size};
 use crate::model::{Arch, BlockSize, Bounds, Bytes, Kernel, Kind, NameId, Quote, Report};
 use crate::pattern::Patterns;
+use crate::suppress::{Remark, Scope, What};
 
 /// What the user told about launches.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +24,8 @@ pub struct Assumptions {
     pub entries: Vec<Entry>,
     /// The names of the entries' kernels, in the same order.
     pub patterns: Patterns,
+    /// What comments in PTX say.
+    pub remarks: Vec<Remark>,
     /// Which branches of PTX to look at.
     pub depth: Depth,
 }
@@ -56,6 +59,8 @@ pub struct Told {
 /// Where a block size comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockSource {
+    /// A comment at the kernel.
+    Comment,
     /// A `[[kernel]]` entry of the configuration.
     Config,
     /// `.reqntid` of its PTX: the block of every launch.
@@ -73,6 +78,7 @@ impl BlockSource {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            BlockSource::Comment => "comment",
             BlockSource::Config => "config",
             BlockSource::ReqNtid => "reqntid",
             BlockSource::Option => "option",
@@ -118,6 +124,8 @@ pub struct Numbers {
     matched: Matched,
     /// The branches of PTX modules.
     pub branches: Branches,
+    /// What comments say.
+    pub remarks: Vec<Remark>,
 }
 
 /// Which entries name which kernels.
@@ -218,6 +226,7 @@ pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
         gpus: assumptions.gpus.clone(),
         entries: assumptions.entries.clone(),
         matched: Matched::new(report, assumptions),
+        remarks: assumptions.remarks.clone(),
         ..Numbers::default()
     };
     let asked = !assumptions.gpus.is_empty();
@@ -237,8 +246,19 @@ fn narrow(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// What entries, the first first, the directives of PTX, and else the options tell.
-fn told(entries: &[usize], bounds: Option<Bounds>, assumptions: &Assumptions) -> Told {
+/// What is told of one kernel, where it is declared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Declared {
+    /// The block of a comment.
+    block: Option<BlockSize>,
+    /// The directives of its PTX.
+    bounds: Option<Bounds>,
+}
+
+/// What a comment, entries, the first first, the directives of PTX, and else the options tell.
+fn told(entries: &[usize], declared: Declared, assumptions: &Assumptions) -> Told {
+    let bounds = declared.bounds;
+    let comment = declared.block.map(|block| (block, BlockSource::Comment));
     let entries = || entries.iter().map(|at| &assumptions.entries[*at]);
     let block = entries().find_map(|entry| entry.block).map(|block| (block, BlockSource::Config));
     let required = bounds.and_then(|bounds| bounds.required).map(|block| (block, BlockSource::ReqNtid));
@@ -246,21 +266,28 @@ fn told(entries: &[usize], bounds: Option<Bounds>, assumptions: &Assumptions) ->
     let most = bounds.and_then(|bounds| BlockSize::new(bounds.max_threads?, 1, 1).ok());
     let dynamic = entries().find_map(|entry| entry.dynamic_shared).map(|size| (size, BlockSource::Config));
     Told {
-        block: block.or(required).or(option).or(most.map(|block| (block, BlockSource::LaunchBounds))),
+        block: comment.or(block).or(required).or(option).or(most.map(|block| (block, BlockSource::LaunchBounds))),
         dynamic_shared: dynamic.or(assumptions.dynamic_shared.map(|size| (size, BlockSource::Option))),
         bounds,
     }
 }
 
-/// For each kernel what the directives of its PTX say; empty without PTX.
-fn bounds_of_kernels(report: &Report) -> Vec<Option<Bounds>> {
+/// For each kernel what its PTX and the comments there say; empty without PTX.
+fn declarations(report: &Report, remarks: &[Remark]) -> Vec<Declared> {
     if report.modules.is_empty() {
         return Vec::new();
     }
-    let mut all = vec![None; report.kernels.len()];
+    let mut all = vec![Declared::default(); report.kernels.len()];
     for function in report.modules.iter().flat_map(|module| &module.functions) {
-        if let Some(bounds) = function.kernel.and_then(|at| all.get_mut(at as usize)) {
-            bounds.get_or_insert(function.bounds);
+        if let Some(one) = function.kernel.and_then(|at| all.get_mut(at as usize)) {
+            one.bounds.get_or_insert(function.bounds);
+        }
+    }
+    for remark in remarks {
+        if let (What::Block(block), Scope::Kernel(at)) = (&remark.what, remark.scope)
+            && let Some(one) = all.get_mut(at as usize)
+        {
+            one.block.get_or_insert(*block);
         }
     }
     all
@@ -270,20 +297,20 @@ impl Analysis {
     /// Finds out what is told of each kernel, and which entries tell nothing of any.
     fn tell(&mut self, report: &Report, assumptions: &Assumptions) {
         let numbers = &mut self.numbers;
-        numbers.told.push(told(&[], None, assumptions));
-        let bounds = bounds_of_kernels(report);
-        if numbers.entries.is_empty() && bounds.is_empty() {
+        numbers.told.push(told(&[], Declared::default(), assumptions));
+        let declared = declarations(report, &assumptions.remarks);
+        if numbers.entries.is_empty() && declared.is_empty() {
             return;
         }
-        let mut known: HashMap<(u32, Option<Bounds>), u32> = HashMap::new();
+        let mut known: HashMap<(u32, Declared), u32> = HashMap::new();
         let mut ids: HashMap<Told, u32> = HashMap::from([(numbers.told[0], 0)]);
         let sets = &numbers.matched.sets;
         let of_kernel = |(at, kernel): (usize, &Kernel)| {
             let set = numbers.matched.of(kernel.name);
-            let bounds = bounds.get(at).copied().flatten();
-            *known.entry((set.unwrap_or(u32::MAX), bounds)).or_insert_with(|| {
+            let declared = declared.get(at).copied().unwrap_or_default();
+            *known.entry((set.unwrap_or(u32::MAX), declared)).or_insert_with(|| {
                 let entries = set.map_or(&[][..], |set| &sets[set as usize]);
-                *ids.entry(told(entries, bounds, assumptions)).or_insert_with_key(|told| {
+                *ids.entry(told(entries, declared, assumptions)).or_insert_with_key(|told| {
                     numbers.told.push(*told);
                     narrow(numbers.told.len() - 1)
                 })

@@ -93,6 +93,10 @@ pub enum Subject {
     Entry(u32),
     /// An index of [`crate::analyse::Branches::all`].
     Branch(u32),
+    /// An index of [`crate::analyse::Branches::exchanges`].
+    Exchange(u32),
+    /// An index of [`crate::analyse::Numbers::remarks`].
+    Remark(u32),
     /// All that was read.
     Run,
 }
@@ -159,6 +163,18 @@ impl Hit {
     #[must_use]
     pub fn branch(at: usize, weight: u32) -> Hit {
         Hit::on(Subject::Branch(narrow(at)), weight, Cause::Single)
+    }
+
+    /// A hit on the exchange between lanes with index `at`, grouped with those of the same kernel.
+    #[must_use]
+    pub fn exchange(at: usize, weight: u32) -> Hit {
+        Hit::on(Subject::Exchange(narrow(at)), weight, Cause::Kernel)
+    }
+
+    /// A hit on what a comment says, by its index, on its own.
+    #[must_use]
+    pub fn remark(at: usize) -> Hit {
+        Hit::on(Subject::Remark(narrow(at)), 0, Cause::Single)
     }
 
     /// A hit on the entry of the configuration with index `at`, on its own.

@@ -2,7 +2,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::model::{Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Place, Report};
+use crate::model::{Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Place, Quote, Report};
 
 /// Shared memory that the system keeps of every block from compute capability 9.0 on, as `nvlink -v` and
 /// `cuobjdump -res-usage` count it in and `ptxas -v` does not (measured with CUDA 13.5).
@@ -34,6 +34,9 @@ fn identity(kernel: &Kernel) -> Option<(NameId, Kind, Option<Arch>)> {
     Some((kernel.name?, kernel.kind, kernel.arch))
 }
 
+/// Longest part of a declaration that is kept, in bytes.
+const LONGEST: usize = 4096;
+
 /// Tells every function of a PTX module which kernel it is, of those that are left after filters.
 pub fn attach(report: &mut Report) {
     if report.modules.is_empty() {
@@ -45,8 +48,20 @@ pub fn attach(report: &mut Report) {
             known.entry(identity).or_insert(at);
         }
     }
-    for function in report.modules.iter_mut().flat_map(|module| &mut module.functions) {
-        function.kernel = known.get(&(function.name, function.kind, function.arch)).copied();
+    for module in &mut report.modules {
+        for function in &mut module.functions {
+            function.kernel = known.get(&(function.name, function.kind, function.arch)).copied();
+            let Some(kernel) = function.kernel.and_then(|at| report.kernels.get_mut(at as usize)) else { continue };
+            kernel.evidence.head.get_or_insert_with(|| {
+                let (start, line) = function.head;
+                let rest = &module.text[start..];
+                let end = memchr::memchr3(b'\n', b'\r', b'(', rest).unwrap_or(rest.len()).min(LONGEST);
+                let before = memchr::memrchr(b'\n', &module.text[..start]).map_or(start, |at| start - at - 1);
+                let column_offset = u32::try_from(before).unwrap_or(u32::MAX);
+                let place = Place { input: module.input, line, column_offset, offset: start as u64 };
+                Quote { place, text: report.texts.intern(&rest[..end]) }
+            });
+        }
     }
 }
 

@@ -31,3 +31,4 @@ pub mod report;
 pub mod rules;
 pub mod run;
 pub mod settle;
+pub mod suppress;

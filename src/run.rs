@@ -32,6 +32,7 @@ use crate::output::{self, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
+use crate::suppress;
 
 /// The streams of a process.
 pub struct Streams<'s> {
@@ -459,6 +460,7 @@ fn examine(
         dynamic_shared: args.dynamic_shared,
         entries,
         patterns,
+        remarks: suppress::of_modules(&mut report),
         depth,
     };
     let mut numbers = analyse(&report, &assumptions);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each top-level module may use of the others. Those that are not listed here stand at the top and may use all.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("finding", &["model"]),
     ("outcome", &[]),
@@ -14,9 +14,10 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("pattern", &["model"]),
     ("filter", &["model", "pattern"]),
     ("lanes", &["model", "parse"]),
-    ("analyse", &["model", "parse", "gpu", "lanes", "pattern"]),
-    ("rules", &["model", "gpu", "lanes", "analyse", "finding"]),
-    ("settle", &["model", "finding", "rules"]),
+    ("suppress", &["model"]),
+    ("analyse", &["model", "parse", "gpu", "lanes", "pattern", "suppress"]),
+    ("rules", &["model", "gpu", "lanes", "analyse", "finding", "suppress"]),
+    ("settle", &["model", "finding", "rules", "suppress"]),
     ("report", &["model", "gpu", "lanes", "analyse", "finding", "rules", "settle"]),
     ("config", &["model", "gpu", "pattern", "analyse", "finding", "rules", "settle"]),
     ("discover", &["model", "parse"]),

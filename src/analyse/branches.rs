@@ -4,6 +4,7 @@ use super::{BlockSource, Told};
 use crate::lanes::Shape;
 use crate::lanes::function::{Branch, Which};
 use crate::lanes::module::{Looked, Shapes, dimensions, look};
+use crate::lanes::warp::{Exchange, of_module};
 use crate::model::{Function, Kind, Module, Quote, Report};
 use crate::parse::ptx::Locations;
 
@@ -24,8 +25,31 @@ pub struct Branches {
     pub modules: Vec<Vec<Looked>>,
     /// Every branch, in the order of the files.
     pub all: Vec<BranchId>,
+    /// Exchanges between lanes that nothing synchronises, in the order of the files.
+    pub exchanges: Vec<Loose>,
     /// Where the lines of the branches that may be reported stand, once they were looked up; by the index in `all`.
     pub quotes: Vec<Option<BranchQuotes>>,
+}
+
+/// An exchange between lanes that nothing synchronises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loose {
+    /// The module, an index of [`Report::modules`].
+    pub module: u32,
+    /// The function, an index of the module's.
+    pub function: u32,
+    /// What it does.
+    pub exchange: Exchange,
+    /// Its lines, once they were looked up.
+    pub quotes: Option<BranchQuotes>,
+}
+
+impl Loose {
+    /// The function that it is in.
+    #[must_use]
+    pub fn function<'a>(&self, report: &'a Report) -> Option<&'a Function> {
+        report.modules.get(self.module as usize)?.functions.get(self.function as usize)
+    }
 }
 
 /// A branch.
@@ -77,11 +101,16 @@ impl Found<'_> {
     /// The line of a byte of the function.
     #[must_use]
     pub fn line_of(&self, at: u32) -> u32 {
-        let start = self.function.body.start;
-        let before = self.module.text.get(start..at as usize).unwrap_or_default();
-        let lines = u32::try_from(bytecount::count(before, b'\n')).unwrap_or(u32::MAX);
-        self.function.body_line.saturating_add(lines)
+        line_of(self.module, self.function, at)
     }
+}
+
+/// The line of a byte of a function's body.
+#[must_use]
+pub fn line_of(module: &Module, function: &Function, at: u32) -> u32 {
+    let before = module.text.get(function.body.start..at as usize).unwrap_or_default();
+    let lines = u32::try_from(bytecount::count(before, b'\n')).unwrap_or(u32::MAX);
+    function.body_line.saturating_add(lines)
 }
 
 impl Branches {
@@ -119,6 +148,10 @@ pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t T
             found.all.extend(ids);
         }
         found.modules.push(looked);
+        // Before sm_70 the lanes of a warp run in step.
+        let looks = |one: &Function| one.kernel.is_some() && one.arch.is_some_and(|arch| arch.at_least(7, 0));
+        let loose = |(function, exchange)| Loose { module: number, function, exchange, quotes: None };
+        found.exchanges.extend(of_module(module, &looks).into_iter().map(loose));
     }
     found
 }
@@ -131,7 +164,7 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
     let is_entry = one.kind == Kind::Entry;
     let shape = |x: u32, y: u32, z: u32| Shape { x, y, z, is_entry };
     let own = one.bounds.required.map(|block| (block, BlockSource::ReqNtid));
-    let exact = own.or_else(|| told?.block.filter(|(_, source)| *source != BlockSource::LaunchBounds));
+    let exact = told.and_then(|told| told.block).filter(|(_, source)| *source != BlockSource::LaunchBounds).or(own);
     if let Some((block, _)) = exact {
         return Shapes { all: vec![shape(block.x, block.y, block.z)], known: true };
     }

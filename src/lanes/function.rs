@@ -9,6 +9,7 @@ use super::eval::{Arguments, Evaluator, Given, Mode};
 use super::graph::{Graph, Node};
 use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
+use super::rows::checks_x;
 use super::steps::Spread;
 use super::value::{ALL, SOME};
 use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, Witness, judge, may_matter};
@@ -43,6 +44,8 @@ pub struct Branch {
     pub barrier: Option<u32>,
     /// The ways meet only at the end.
     pub to_end: bool,
+    /// It leaves out threads past the end of a row of the grid, and a row of the block is shorter than a warp.
+    pub checks_row: bool,
     /// The block that it was looked at in.
     pub shape: Shape,
 }
@@ -147,6 +150,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> (Vec<Branch
         let mut look = Look { task, cfg: &cfg, known: level, left: &mut left };
         look.judge(block, &mut branch, &mut few, &mut by_index, &mut by_data);
         branch.guards = guarded_loop(&cfg, block);
+        branch.checks_row = has_short_rows(task.shape) && leaves_out(&branch) && checks_x(&graph, decision.node);
         branch.chain = chain(code, &cfg, block, &at_block, &found);
         at_block.insert(block, u32::try_from(found.len()).unwrap_or(u32::MAX));
         found.push(branch);
@@ -243,6 +247,7 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
         missed: None,
         barrier: None,
         to_end: cfg.ipdom(block) == cfg.end(),
+        checks_row: false,
         shape: task.shape,
     })
 }
@@ -424,6 +429,17 @@ fn guarded_loop(cfg: &Cfg, block: Block) -> Option<u32> {
         return if inner < cfg.end() { enters(inner, cfg.end()) } else { None };
     }
     enters(one, other).or_else(|| enters(other, one))
+}
+
+/// Whether a warp covers several rows of the block.
+fn has_short_rows(shape: Shape) -> bool {
+    (shape.x as usize) < super::value::LANES && shape.y * shape.z > 1
+}
+
+/// Whether some threads do nothing while others do something.
+fn leaves_out(branch: &Branch) -> bool {
+    let one_sided = branch.sides.is_some_and(|(taken, other)| (taken.weight > 0.0) != (other.weight > 0.0));
+    one_sided && !branch.is_loop && branch.ways == 2
 }
 
 /// The branch that this one goes on from, where both compare one value with constants: the tree of a `switch`.

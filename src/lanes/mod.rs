@@ -9,10 +9,12 @@ pub mod lattice;
 pub mod module;
 mod op;
 pub mod region;
+pub mod rows;
 pub mod sample;
 pub mod steps;
 pub mod value;
 pub mod verdict;
+pub mod warp;
 
 /// The block that a function is looked at in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -120,6 +120,8 @@ pub struct Evidence {
     pub frame: Option<Quote>,
     /// The line of registers and shared memory.
     pub usage: Option<Quote>,
+    /// The first line of its declaration in PTX.
+    pub head: Option<Quote>,
 }
 
 impl Evidence {

@@ -57,6 +57,8 @@ pub struct Function {
     pub shared: Option<u32>,
     /// Bytes of local memory that it declares; `None` where that is not understood.
     pub local: Option<u32>,
+    /// The name of the first variable there.
+    pub depot: Option<Range<usize>>,
     /// Whether it works on the tensor cores.
     pub tensor: bool,
     /// Its conditional branches.

@@ -121,7 +121,11 @@ fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 10] {
         Some(judged) => {
             let source = match judged.source {
                 BlockSource::Sweep => "*",
-                BlockSource::Config | BlockSource::ReqNtid | BlockSource::Option | BlockSource::LaunchBounds => "",
+                BlockSource::Comment
+                | BlockSource::Config
+                | BlockSource::ReqNtid
+                | BlockSource::Option
+                | BlockSource::LaunchBounds => "",
             };
             marks.sweep |= judged.source == BlockSource::Sweep;
             let limiters: Vec<&str> = judged.occupancy.limiters.iter().map(|limiter| limiter.words()).collect();

@@ -3,7 +3,7 @@
 use super::Context;
 use super::limits::{and, binding, counted, is_best, shared_bytes, threads};
 use super::standing::spills;
-use crate::analyse::Judged;
+use crate::analyse::{BlockSource, Judged};
 use crate::gpu::{Launch, Limiter, Occupancy, Target, block_sweep, occupancy, suggest_block_size};
 use crate::model::{Bytes, Kernel, percent};
 
@@ -30,6 +30,11 @@ pub(super) fn raise(context: &Context<'_>, kernel: &Kernel, judged: &Judged) -> 
     parts.extend(other_block(target, judged));
     if is_best(judged) {
         parts.push("this is the best of all block sizes, as none is known: `--block` tells the real one".to_owned());
+    }
+    if judged.source == BlockSource::LaunchBounds {
+        parts.push(
+            "launch bounds are the most threads, not those of a launch: `--block` tells the real ones".to_owned(),
+        );
     }
     if parts.is_empty() {
         parts.push("no other block size holds more with what the kernel uses".to_owned());
@@ -196,7 +201,7 @@ pub(super) fn share(occupancy: &Occupancy) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::{BlockSource, Numbers};
+    use crate::analyse::Numbers;
     use crate::gpu::Gpu;
     use crate::model::{BlockSize, Kind, Report, Resources};
 

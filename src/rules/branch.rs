@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::Context;
 use super::limits::counted;
-use crate::analyse::Found;
+use crate::analyse::{BranchQuotes, Found};
 use crate::finding::{Cause, Finding, Hit, Label, Level};
 use crate::lanes::function::{Branch, lanes_in_words};
 use crate::lanes::verdict::{Advice, Confidence, Judgement, Witness};
@@ -84,25 +84,14 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
     let branch = found.branch;
     let own = inlined_from(&found);
     // What jumps in the PTX may be what runs the side in the source, or what does not.
-    let (label, of_ptx) = match label {
+    let (label, in_ptx) = match label {
         Says::Lanes => (witness(branch, false), witness(branch, true)),
         Says::Text(text) => (text.clone(), text),
     };
-    let mut finding = match context.quotes_of(hit) {
-        Some(quotes) => {
-            let ptx = ptx_label(context, quotes.ptx, of_ptx);
-            match quotes.source.zip(found.locations) {
-                Some((source, locations)) => {
-                    let column = locations.outer.column as usize;
-                    let mut own = finding.label(Some(source_label(context, source, column, label + &own)));
-                    own.ptx = Some(Label { text: "the branch in the PTX".to_owned(), ..ptx });
-                    own
-                }
-                None => Finding { ptx: Some(ptx.clone()), ..finding.label(Some(ptx)) },
-            }
-        }
-        None => finding,
-    };
+    let quotes = context.quotes_of(hit);
+    let column = found.locations.map_or(0, |locations| locations.outer.column as usize);
+    let words = Words { source: label + &own, ptx: in_ptx, beside: "the branch in the PTX" };
+    let mut finding = placed(context, finding, quotes, column, words);
     finding.confidence = branch.judgement.map(|judgement| judgement.confidence.name());
     let shape = BlockSize { x: branch.shape.x, y: branch.shape.y, z: branch.shape.z };
     let costs = branch.sides.map(|(taken, other)| (taken.weight, other.weight));
@@ -112,6 +101,36 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
         .fact("split_share", branch.split.mean)
         .fact("taken_cost", costs.map(|(taken, _)| taken))
         .fact("fallthrough_cost", costs.map(|(_, other)| other))
+}
+
+/// What a finding says of its places.
+pub(super) struct Words {
+    /// At the line of the source.
+    pub(super) source: String,
+    /// At the line of the PTX, where that is all there is.
+    pub(super) ptx: String,
+    /// At the line of the PTX beside that of the source.
+    pub(super) beside: &'static str,
+}
+
+/// The finding at its line of the source, where that is known, from `column` on, and at that of the PTX.
+pub(super) fn placed(
+    context: &Context<'_>,
+    finding: Finding,
+    quotes: Option<BranchQuotes>,
+    column: usize,
+    words: Words,
+) -> Finding {
+    let Some(quotes) = quotes else { return finding };
+    let ptx = ptx_label(context, quotes.ptx, words.ptx);
+    match quotes.source {
+        Some(source) => {
+            let mut own = finding.label(Some(source_label(context, source, column, words.source)));
+            own.ptx = Some(Label { text: words.beside.to_owned(), ..ptx });
+            own
+        }
+        None => Finding { ptx: Some(ptx.clone()), ..finding.label(Some(ptx)) },
+    }
 }
 
 /// `; inlined from util.cuh:10`, where the branch does not stand in the line that it is shown at.

@@ -98,6 +98,11 @@ pub(super) fn is_best(judged: &Judged) -> bool {
     judged.source == BlockSource::Sweep
 }
 
+/// Says so where the block is the largest that launch bounds allow, and the one of a launch may be smaller.
+pub(super) fn of_bounds(judged: &Judged) -> &'static str {
+    if judged.source == BlockSource::LaunchBounds { " with the largest block of its launch bounds" } else { "" }
+}
+
 /// Whether `limiter` allows no more blocks than the SM holds.
 pub(super) fn binds(judged: &Judged, limiter: Limiter) -> bool {
     // Not `Occupancy::limiters`: as in NVIDIA's calculator, that keeps limits which barriers have since undercut.
@@ -127,7 +132,7 @@ pub(super) fn low_occupancy(context: &Context<'_>, kernel: &Kernel, judged: &Jud
         context.called(kernel.name),
         percent(judged.occupancy.fraction()),
         gpu.name,
-        if is_best(judged) { " even at its best block size" } else { "" },
+        if is_best(judged) { " even at its best block size" } else { of_bounds(judged) },
     );
     let message = format!("{reached}: {}", why(judged, &gpu.target, &binding));
     let fits = format!("{} an SM", blocks_of_threads(judged));

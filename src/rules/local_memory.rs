@@ -1,13 +1,15 @@
 //! `local-memory`: a stack frame, or other local memory, that is not there for spills.
 
+use std::borrow::Cow;
+
 use hashbrown::HashSet;
 
 use serde::Deserialize;
 
 use super::Context;
 use super::standing::{Standing, spills};
-use crate::finding::{Cause, Finding, Hit, Label};
-use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId};
+use crate::finding::{Cause, Finding, Hit, Label, Subject};
+use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId, symbol};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -64,7 +66,9 @@ fn own(kernel: &Kernel) -> Bytes {
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     match (context.kernel_of(hit), context.message_of(hit)) {
-        (Some(kernel), _) if kernel.resources.spill_stores.is_some() => without_spills(context, kernel),
+        (Some(kernel), _) if kernel.resources.spill_stores.is_some() => {
+            without_spills(context, kernel, depot(context, hit))
+        }
         (Some(kernel), _) => perhaps_spills(context, kernel),
         (_, Some(message)) => of_message(context, message),
         _ => Finding::new("local memory is used"),
@@ -74,7 +78,17 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 const ARRAY: &str = "an array that is indexed at run time, or whose address is passed on, cannot live in registers: index it \
                      with constants (unroll the loop in full), make it smaller, or put it into shared memory";
 
-fn without_spills(context: &Context<'_>, kernel: &Kernel) -> Finding {
+/// The variable in local memory that the PTX of the kernel declares, and the bytes of all that it declares.
+fn depot<'a>(context: &Context<'a>, hit: &Hit) -> Option<(Cow<'a, str>, Bytes)> {
+    let Subject::Kernel(at) = hit.subject else { return None };
+    let modules = context.report.modules.iter();
+    let mut functions = modules.flat_map(|module| module.functions.iter().map(move |function| (module, function)));
+    let (module, function) = functions.find(|(_, function)| function.kernel == Some(at))?;
+    let bytes = function.local.filter(|bytes| *bytes > 0)?;
+    Some((String::from_utf8_lossy(module.text.get(function.depot.clone()?)?), Bytes(bytes)))
+}
+
+fn without_spills(context: &Context<'_>, kernel: &Kernel, depot: Option<(Cow<'_, str>, Bytes)>) -> Finding {
     let called = format!("{}{}", context.function(kernel), context.called(kernel.name));
     let help = match kernel.kind {
         Kind::Entry if is_small(kernel) => format!(
@@ -86,10 +100,18 @@ fn without_spills(context: &Context<'_>, kernel: &Kernel) -> Finding {
             format!("{ARRAY}; what the frame holds for the sake of the call goes when the function is inlined")
         }
     };
-    let message =
-        format!("{called} keeps {} per thread in local memory{}, none of it spills", own(kernel), context.on(kernel));
-    figures(Finding::new(message).help(help), kernel).label(place(context, kernel, "not spilled registers"))
+    let in_ptx = depot.as_ref().map_or_else(String::new, |(name, bytes)| {
+        let name = symbol::printable(&symbol::cut_middle(name, LONGEST)).into_owned();
+        format!(": `{name}` of its PTX holds {bytes}")
+    });
+    let on = context.on(kernel);
+    let message = format!("{called} keeps {} per thread in local memory{on}, none of it spills{in_ptx}", own(kernel));
+    let finding = figures(Finding::new(message).help(help), kernel);
+    finding.fact("depot_bytes", depot.map(|(_, bytes)| bytes)).label(place(context, kernel, "not spilled registers"))
 }
+
+/// Longest name of a variable that a message holds, in characters.
+const LONGEST: usize = 60;
 
 fn perhaps_spills(context: &Context<'_>, kernel: &Kernel) -> Finding {
     let called = format!("{}{}", context.function(kernel), context.called(kernel.name));

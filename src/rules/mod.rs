@@ -33,11 +33,14 @@ mod register_limited_occupancy;
 mod register_spill;
 mod setmaxnreg_ignored;
 mod shared_memory_limited_occupancy;
+mod split_row_warps;
 mod unbounded_stack;
 mod under_filled_warp;
 mod unlaunchable_kernel;
 mod unmatched_kernel_entry;
 mod unread_line;
+mod unsynchronised_warp_intrinsic;
+mod unused_allow;
 mod unused_warp_slots;
 mod wgmma_serialized;
 mod wgmma_wait_injected;
@@ -45,10 +48,11 @@ mod wrong_target;
 
 use std::mem::discriminant;
 
-use crate::analyse::{BranchQuotes, Found, Judged, Numbers, Told};
+use crate::analyse::{BranchQuotes, Found, Judged, Loose, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
-use crate::model::{Arch, Kernel, Kind, Message, MessageKind, NameId, Quote, Report, symbol};
+use crate::model::{Arch, Function, Kernel, Kind, Message, MessageKind, NameId, Quote, Report, symbol};
+use crate::suppress::Remark;
 
 use standing::is_device_runtime;
 
@@ -123,11 +127,14 @@ pub static RULES: &[Rule] = &[
     rule!("register-spill", register_spill),
     rule!("setmaxnreg-ignored", setmaxnreg_ignored),
     rule!("shared-memory-limited-occupancy", shared_memory_limited_occupancy),
+    rule!("split-row-warps", split_row_warps),
     rule!("unbounded-stack", unbounded_stack),
     rule!("under-filled-warp", under_filled_warp),
     rule!("unlaunchable-kernel", unlaunchable_kernel),
     rule!("unmatched-kernel-entry", unmatched_kernel_entry),
     rule!("unread-line", unread_line),
+    rule!("unsynchronised-warp-intrinsic", unsynchronised_warp_intrinsic),
+    rule!("unused-allow", unused_allow),
     rule!("unused-warp-slots", unused_warp_slots),
     rule!("wgmma-serialized", wgmma_serialized),
     rule!("wgmma-wait-injected", wgmma_wait_injected),
@@ -167,6 +174,8 @@ pub struct Context<'a> {
     pub numbers: &'a Numbers,
     /// The messages of each kind, by their indices; kinds that differ in their figures alone are one.
     kinds: Vec<(MessageKind, Vec<u32>)>,
+    /// Comments that silence nothing, as indices of [`Numbers::remarks`]: known when all other rules were run.
+    pub unused: Vec<u32>,
 }
 
 impl<'a> Context<'a> {
@@ -181,7 +190,7 @@ impl<'a> Context<'a> {
                 None => kinds.push((message.kind, vec![at])),
             }
         }
-        Context { report, numbers, kinds }
+        Context { report, numbers, kinds, unused: Vec::new() }
     }
 
     /// Kernels and device functions whose figures are surely theirs, with their indices; without those that the CUDA
@@ -280,6 +289,23 @@ impl<'a> Context<'a> {
         (0..branches.all.len()).filter_map(move |at| Some((at, branches.get(report, at)?)))
     }
 
+    /// The exchange between lanes that a hit is about, and its function.
+    #[must_use]
+    pub fn exchange_of(&self, hit: &Hit) -> Option<(&'a Function, &'a Loose)> {
+        let Subject::Exchange(at) = hit.subject else { return None };
+        let loose = self.numbers.branches.exchanges.get(at as usize)?;
+        Some((loose.function(self.report)?, loose))
+    }
+
+    /// What a comment says that a hit is about.
+    #[must_use]
+    pub fn remark_of(&self, hit: &Hit) -> Option<&'a Remark> {
+        match hit.subject {
+            Subject::Remark(at) => self.numbers.remarks.get(at as usize),
+            _ => None,
+        }
+    }
+
     /// The message that a hit is about.
     #[must_use]
     pub fn message_of(&self, hit: &Hit) -> Option<&'a Message> {
@@ -291,6 +317,10 @@ impl<'a> Context<'a> {
     pub fn kernel_at(&self, subject: Option<Subject>) -> Option<&'a Kernel> {
         match subject {
             Some(Subject::Kernel(at)) => self.report.kernels.get(at as usize),
+            Some(Subject::Exchange(at)) => {
+                let loose = self.numbers.branches.exchanges.get(at as usize)?;
+                self.report.kernels.get(loose.function(self.report)?.kernel? as usize)
+            }
             Some(Subject::Branch(at)) => {
                 let found = self.numbers.branches.get(self.report, at as usize)?;
                 self.report.kernels.get(found.function.kernel? as usize)

@@ -37,7 +37,7 @@ pub struct Setting {
 }
 
 /// What a rule is about; rules can be set by group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
     /// What the compiler said.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::limits::{Grade, counted, each, evidence, is_best, registers, threads, with_facts};
+use super::limits::{Grade, counted, each, evidence, is_best, of_bounds, registers, threads, with_facts};
 use super::standing::spills;
 use super::{Context, Judged};
 use crate::finding::{Finding, Hit, Level};
@@ -66,10 +66,11 @@ pub(super) fn tell(context: &Context<'_>, options: &Options, hit: &Hit) -> Findi
     };
     let over = judged.launch.registers - most;
     let message = format!(
-        "{} is {} per thread over a step on {}: at {most} instead of {}, {} of {} fit instead of {}, {} instead of {}",
+        "{} is {} per thread over a step on {}{}: at {most} instead of {}, {} of {} fit instead of {}, {} instead of {}",
         context.called(kernel.name),
         counted(over, "register"),
         gpu.name,
+        of_bounds(judged),
         registers(judged, &gpu.target).replace(" per thread", ""),
         counted(after.blocks_per_sm, "block"),
         threads(judged.launch.threads),

@@ -14,7 +14,7 @@ const LIBRARIES: [&str; 6] =
 pub(super) struct Standing {
     /// For each input whether its device code is built for debugging.
     debug: Vec<bool>,
-    /// Kernels that an advisory on wgmma or setmaxnreg names.
+    /// Kernels whose PTX has instructions of the tensor cores, or that an advisory on wgmma or setmaxnreg names.
     tensor: HashSet<NameId>,
 }
 
@@ -22,9 +22,11 @@ impl Standing {
     pub(super) fn of(context: &Context<'_>) -> Standing {
         use MessageKind::{Setmaxnreg, WgmmaInjected, WgmmaSerialized};
         let advisories = context.messages_of(|kind| matches!(kind, WgmmaSerialized | WgmmaInjected | Setmaxnreg));
+        let functions = context.report.modules.iter().flat_map(|module| &module.functions);
+        let seen = functions.filter(|function| function.tensor).map(|function| function.name);
         Standing {
             debug: debug_build::inputs(context),
-            tensor: advisories.filter_map(|(_, message)| message.kernel).collect(),
+            tensor: advisories.filter_map(|(_, message)| message.kernel).chain(seen).collect(),
         }
     }
 

@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use super::Context;
 use super::limits::{and, counted, threads};
-use crate::analyse::Told;
-use crate::finding::{Cause, Finding, Hit};
+use crate::analyse::{BlockSource, Told};
+use crate::finding::{Cause, Finding, Hit, Level};
 use crate::model::{BlockSize, percent};
 
 /// Lanes of a warp, on every GPU that CUDA runs on.
@@ -20,18 +20,32 @@ const MOST: u32 = 1024;
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    let idle = |told: &Told| told.block.map_or(0, |(block, _)| idle_lanes(block));
+    let idle = |told: &Told| {
+        told.block.map_or(0, |(block, source)| if is_meant(block, source) { 0 } else { idle_lanes(block) })
+    };
     let idle: Vec<u32> = context.numbers.told.iter().map(idle).collect();
     if idle.iter().all(|idle| *idle == 0) {
         return;
     }
     for (at, _) in context.entries() {
-        // One `--block`, or one entry of the configuration, is one cause, however many kernels it stands for.
         let told = context.numbers.told_id(at);
-        if idle[told] > 0 {
-            hits.push(Hit::kernel(at, idle[told]).caused_by(Cause::of_rule(told)));
+        if idle[told] == 0 {
+            continue;
         }
+        let hit = Hit::kernel(at, idle[told]);
+        hits.push(match context.numbers.told[told].block {
+            // One `--block`, or one entry of the configuration, is one cause, however many kernels it stands for.
+            Some((_, BlockSource::Option | BlockSource::Config)) => hit.caused_by(Cause::of_rule(told)),
+            // A bound is the most threads of a block, and no launch.
+            Some((_, BlockSource::LaunchBounds)) => hit.at_most(Level::Note),
+            _ => hit,
+        });
     }
+}
+
+/// A kernel that declares a single thread to a block is meant to have no more.
+fn is_meant(block: BlockSize, source: BlockSource) -> bool {
+    block.threads() == 1 && matches!(source, BlockSource::ReqNtid | BlockSource::LaunchBounds | BlockSource::Comment)
 }
 
 fn idle_lanes(block: BlockSize) -> u32 {
@@ -44,23 +58,37 @@ fn lanes(block: BlockSize) -> u32 {
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
-    let (Some(kernel), Some((block, _))) = (context.kernel_of(hit), context.told_of(hit).and_then(|told| told.block))
+    let (Some(kernel), Some((block, source))) =
+        (context.kernel_of(hit), context.told_of(hit).and_then(|told| told.block))
     else {
         return Finding::new("a warp of the block is not full");
     };
     let (count, idle, lanes) = (block.threads(), idle_lanes(block), lanes(block));
     let share = f64::from(idle) / f64::from(lanes);
     let size = if block.y * block.z == 1 { String::new() } else { format!(" ({block})") };
+    let bound = if source == BlockSource::LaunchBounds { ", the most of its launch bounds," } else { "" };
     let message = format!(
-        "{} with {} per block{size} leaves {idle} of {lanes} lanes idle ({})",
+        "{} with {} per block{size}{bound} leaves {idle} of {lanes} lanes idle ({})",
         context.called(kernel.name),
         threads(count),
         percent(share),
     );
     let text = format!("held for {} of each block, idle lanes included", counted(lanes / LANES, "warp"));
+    let line = kernel.evidence.usage.or(kernel.evidence.frame);
+    let label = match line {
+        None => kernel.evidence.head.map(|head| context.line_label(head, text)),
+        line => context.label(line, "Used", "registers", text),
+    };
+    let help = match source {
+        BlockSource::LaunchBounds => {
+            format!("where launches are smaller, `--block` tells their size; else {}", help(block))
+        }
+        _ => help(block),
+    };
     Finding::new(message)
-        .help(help(block))
-        .label(context.label(kernel.evidence.usage.or(kernel.evidence.frame), "Used", "registers", text))
+        .help(help)
+        .label(label)
+        .fact("block_source", source.name())
         .fact("block", block.to_string())
         .fact("threads", count)
         .fact("warps", lanes / LANES)

@@ -43,7 +43,9 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let size = match judged.source {
         BlockSource::Sweep => "any block size".to_owned(),
         BlockSource::Option => format!("the {} of --block", threads(judged.launch.threads)),
-        BlockSource::Config | BlockSource::ReqNtid => format!("{} per block", threads(judged.launch.threads)),
+        BlockSource::Comment | BlockSource::Config | BlockSource::ReqNtid => {
+            format!("{} per block", threads(judged.launch.threads))
+        }
         BlockSource::LaunchBounds => format!("the {} of its launch bounds", threads(judged.launch.threads)),
     };
     let why: Vec<String> = reasons.iter().map(Refusal::to_string).collect();

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::advice::share;
-use super::limits::{Grade, and, binding, binds, counted, each, evidence, is_best, threads, with_facts};
+use super::limits::{Grade, and, binding, binds, counted, each, evidence, is_best, of_bounds, threads, with_facts};
 use super::{Context, Judged};
 use crate::finding::{Cause, Finding, Hit, Level};
 use crate::gpu::{Limiter, Point, Target, block_sweep};
@@ -53,10 +53,11 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let tie: Vec<String> = binding(judged).iter().map(|limiter| limiter.words().to_owned()).collect();
     let tie = if tie.is_empty() { String::new() } else { format!(", and {} no more either", allow(&tie)) };
     let message = format!(
-        "{} leaves {idle} of {} warp slots empty on {} ({}): {} of {} ({}) {} all that an SM has warps for{tie}",
+        "{} leaves {idle} of {} warp slots empty on {}{} ({}): {} of {} ({}) {} all that an SM has warps for{tie}",
         context.called(kernel.name),
         occupancy.max_warps,
         gpu.name,
+        of_bounds(judged),
         percent(f64::from(idle) / f64::from(occupancy.max_warps.max(1))),
         counted(occupancy.blocks_per_sm, "block"),
         threads(judged.launch.threads),

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-use crate::analyse::{BranchQuotes, Numbers};
+use crate::analyse::{BranchQuotes, Numbers, line_of};
 use crate::discover::Sources;
 use crate::lanes::verdict::Advice;
 use crate::model::{NameId, Place, Quote, Report};
 use crate::parse::ptx::Spot;
+use crate::suppress;
 
 /// Looks up the lines of all branches that may be reported, those of source files in `sources`.
 pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Sources) {
@@ -17,13 +18,13 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
     for at in 0..branches.all.len() {
         let Some(found) = branches.get(report, at) else { continue };
         let is_told = found.branch.judgement.is_some_and(|judgement| judgement.advice > Advice::Silent);
-        if is_told {
+        if is_told || found.branch.checks_row {
             let barrier = found.branch.barrier.map(|byte| (byte as usize, found.line_of(byte)));
             let own = (found.branch.at as usize, found.ptx_line());
             wanted.push((at, branches.all[at].module as usize, own, barrier, found.locations));
         }
     }
-    if wanted.is_empty() {
+    if wanted.is_empty() && branches.exchanges.is_empty() {
         return;
     }
     let mut lines = Lines { sources, known: HashMap::new() };
@@ -34,7 +35,26 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
         let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
         quotes[at] = Some(BranchQuotes { source, ptx, barrier });
     }
+    // They rise within a function, so that each line is counted once.
+    let mut last = None;
+    for loose in &mut numbers.branches.exchanges {
+        let (module, at) = (loose.module as usize, loose.exchange.at);
+        let Some(function) = loose.function(report) else { continue };
+        let line = match last {
+            Some((before, from, line)) if before == (loose.module, loose.function) => {
+                let between = &report.modules[module].text[from as usize..at as usize];
+                line + u32::try_from(bytecount::count(between, b'\n')).unwrap_or(0)
+            }
+            _ => line_of(&report.modules[module], function, at),
+        };
+        last = Some(((loose.module, loose.function), at, line));
+        let ptx = ptx_quote(report, module, (at as usize, line));
+        let outer = loose.exchange.locations.map(|locations| locations.outer);
+        let source = outer.and_then(|outer| lines.source_quote(report, module, outer));
+        loose.quotes = Some(BranchQuotes { source, ptx, barrier: None });
+    }
     numbers.branches.quotes = quotes;
+    lines.read_remarks(report, numbers);
 }
 
 /// Longest line that is kept, in bytes.
@@ -78,6 +98,30 @@ impl Lines {
         let place = Place { input: file.input, line: spot.line, column_offset, offset: offset as u64 };
         let text: NameId = report.texts.intern(text);
         Some(Quote { place, text })
+    }
+
+    /// Reads what comments in the files say: nothing in most, and then nothing else is done.
+    fn read_remarks(&self, report: &mut Report, numbers: &mut Numbers) {
+        let says = |text: &&[u8]| memchr::memmem::find(text, b"warplint:").is_some();
+        let files = self.known.values().filter_map(|file| Some((file.input, file.text.as_deref().filter(says)?)));
+        let mut files: Vec<(u32, &[u8])> = files.collect();
+        if files.is_empty() {
+            return;
+        }
+        files.sort_by_key(|(input, _)| *input);
+        let mut seen: HashSet<(u32, u32)> = HashSet::new();
+        let exchanges = numbers.branches.exchanges.iter().filter_map(|loose| loose.quotes?.source);
+        seen.extend(exchanges.map(|source| (source.place.input, source.place.line)));
+        for found in (0..numbers.branches.all.len()).filter_map(|at| numbers.branches.get(report, at)) {
+            let Some(outer) = found.locations.map(|locations| locations.outer) else { continue };
+            if let Some(file) = found.module.file(outer.file).and_then(|name| self.known.get(name)) {
+                seen.insert((file.input, outer.line));
+            }
+        }
+        for (input, text) in files {
+            let is_seen = |line: u32| seen.contains(&(input, line));
+            numbers.remarks.extend(suppress::of_source(text, input, &is_seen, &mut report.texts));
+        }
     }
 
     fn find(&mut self, report: &mut Report, name: &[u8]) -> File {

@@ -1,6 +1,7 @@
 //! From hits to what is shown: levels, groups of one cause, order, counts.
 
 mod settings;
+mod silence;
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -10,6 +11,9 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::finding::{Basis, Cause, Finding, Hit, Level, Subject};
 use crate::model::{NameId, Names, Place, base};
 use crate::rules::{Armed, Context, Group, RULES, Rule};
+use crate::suppress::Scope;
+
+use silence::Silencer;
 
 pub use settings::{FailOn, Origin, Settings, Target, UnknownRule, did_you_mean};
 
@@ -28,6 +32,13 @@ pub struct Active {
     /// True where a person set the level.
     pub asked: bool,
     armed: Box<dyn Armed>,
+}
+
+impl Active {
+    /// Whether it is not run: it is silent, and nobody asked for that.
+    fn is_off(&self) -> bool {
+        self.level == Level::Allow && !self.allowed
+    }
 }
 
 /// Every rule with its level and options.
@@ -69,9 +80,18 @@ pub struct Settled {
     pub level: Level,
     /// The hit.
     pub hit: Hit,
-    /// The entry that allows it for its kernel, an index of [`crate::analyse::Numbers::entries`].
-    pub allowed_by: Option<u32>,
+    /// What allows it, beside levels.
+    pub allowed_by: Option<AllowedBy>,
     order: Order,
+}
+
+/// What allows a single hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllowedBy {
+    /// A comment at its place, an index of [`crate::analyse::Numbers::remarks`].
+    Remark(u32),
+    /// The entry of the configuration for its kernel, an index of [`crate::analyse::Numbers::entries`].
+    Entry(u32),
 }
 
 /// Where a hit comes in the report: the worst first; among equals in the order of the inputs, so that the same input gives
@@ -136,32 +156,65 @@ pub struct Verdict<'a> {
 
 /// Runs the rules and settles what they found; `allows` are those of the entries, in the same order.
 #[must_use]
-pub fn settle<'a>(context: Context<'a>, rules: &'a [Active], allows: &'a [Allow]) -> Verdict<'a> {
-    let mut settled = Vec::new();
-    let mut allowed = Vec::new();
+pub fn settle<'a>(mut context: Context<'a>, rules: &'a [Active], allows: &'a [Allow]) -> Verdict<'a> {
+    let mut silencer = Silencer::new(&context);
+    let mut found = Sorted { settled: Vec::new(), allowed: Vec::new() };
     // As many as a rule may find: what is not used of it costs nothing, and growing would.
     let mut hits = Vec::with_capacity(context.report.kernels.len() + context.report.messages.len());
-    for (index, active) in (0_u16..).zip(rules) {
-        if active.level == Level::Allow && !active.allowed {
-            continue;
-        }
-        hits.clear();
-        active.armed.check(&context, &mut hits);
-        let allowing = allowing(active, allows);
-        settled.reserve(hits.len());
-        for hit in &hits {
-            let allowed_by = allowed_by(&context, hit, &allowing);
-            let cap = if hit.cap_yields && active.asked { Level::Deny } else { hit.cap };
-            let level = if allowed_by.is_some() { Level::Allow } else { active.level.min(cap) };
-            let order = Order::of(&context, active, index, level, hit);
-            let one = Settled { rule: index, level, hit: *hit, allowed_by, order };
-            if one.level == Level::Allow { allowed.push(one) } else { settled.push(one) }
-        }
+    let last = |active: &Active| active.rule.id == UNUSED;
+    let numbered = || (0_u16..).zip(rules);
+    for (index, active) in numbered().filter(|(_, active)| !last(active)) {
+        found.run(&context, index, active, allows, &mut silencer, &mut hits);
     }
+    // What silences nothing shows when all others were silenced.
+    context.unused = silencer.unused(&context, rules);
+    for (index, active) in numbered().filter(|(_, active)| last(active)) {
+        found.run(&context, index, active, allows, &mut silencer, &mut hits);
+    }
+    let Sorted { mut settled, mut allowed } = found;
     settled.sort_by_key(|one| one.order);
     allowed.sort_by_key(|one| one.order);
     let groups = group(&settled, &context);
     Verdict { rules, settled, allowed, groups, context, allows }
+}
+
+/// The rule on comments that silence nothing, which has to be run last.
+const UNUSED: &str = "unused-allow";
+
+/// Hits by what becomes of them.
+struct Sorted {
+    settled: Vec<Settled>,
+    allowed: Vec<Settled>,
+}
+
+impl Sorted {
+    /// Runs one rule.
+    fn run(
+        &mut self,
+        context: &Context<'_>,
+        index: u16,
+        active: &Active,
+        allows: &[Allow],
+        silencer: &mut Silencer,
+        hits: &mut Vec<Hit>,
+    ) {
+        if active.is_off() {
+            return;
+        }
+        hits.clear();
+        active.armed.check(context, hits);
+        let allowing = allowing(active, allows);
+        self.settled.reserve(hits.len());
+        for hit in &*hits {
+            let remark = silencer.silence(context, active, hit).map(AllowedBy::Remark);
+            let allowed_by = remark.or_else(|| allowed_by(context, hit, &allowing).map(AllowedBy::Entry));
+            let cap = if hit.cap_yields && active.asked { Level::Deny } else { hit.cap };
+            let level = if allowed_by.is_some() { Level::Allow } else { active.level.min(cap) };
+            let order = Order::of(context, active, index, level, hit);
+            let one = Settled { rule: index, level, hit: *hit, allowed_by, order };
+            if one.level == Level::Allow { self.allowed.push(one) } else { self.settled.push(one) }
+        }
+    }
 }
 
 /// The entries that allow a rule for their kernels.
@@ -186,6 +239,12 @@ fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
         Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
         Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
         Subject::Entry(at) => context.numbers.entries.get(at as usize).map(|entry| entry.quote.place),
+        Subject::Exchange(at) => {
+            let loose = context.numbers.branches.exchanges.get(at as usize);
+            let quotes = loose.and_then(|loose| loose.quotes);
+            quotes.map(|quotes| quotes.source.unwrap_or(quotes.ptx).place)
+        }
+        Subject::Remark(at) => context.numbers.remarks.get(at as usize).map(|remark| remark.quote.place),
         Subject::Branch(at) => {
             let quotes = context.numbers.branches.quotes.get(at as usize).copied().flatten();
             quotes.map(|quotes| quotes.source.unwrap_or(quotes.ptx).place)
@@ -253,7 +312,12 @@ fn name_of(context: &Context<'_>, hit: &Hit) -> Option<NameId> {
         Subject::Kernel(at) => report.kernels.get(at as usize)?.name,
         Subject::Message(at) => report.messages.get(at as usize)?.kernel,
         Subject::Branch(_) => context.branch_of(hit).map(|found| found.function.name),
+        Subject::Exchange(_) => context.exchange_of(hit).map(|(function, _)| function.name),
         Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => None,
+        Subject::Remark(_) => match context.remark_of(hit)?.scope {
+            Scope::Kernel(at) => report.kernels.get(at as usize)?.name,
+            Scope::File(_) | Scope::Line(..) | Scope::Nothing => None,
+        },
     }
 }
 
@@ -322,10 +386,13 @@ impl Verdict<'_> {
         &self.rules[usize::from(one.rule)]
     }
 
-    /// Why a hit was allowed, where the configuration says.
+    /// Why a hit was allowed, where a comment or the configuration says.
     #[must_use]
     pub fn reason(&self, one: &Settled) -> Option<&str> {
-        self.allows.get(one.allowed_by? as usize)?.reason.as_deref()
+        match one.allowed_by? {
+            AllowedBy::Remark(at) => self.context.numbers.remarks.get(at as usize)?.reason.as_deref(),
+            AllowedBy::Entry(at) => self.allows.get(at as usize)?.reason.as_deref(),
+        }
     }
 
     /// A hit in words, with what it is about.

@@ -25,7 +25,7 @@ impl fmt::Display for Origin {
 }
 
 /// What a level can be set for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// One rule, by its id.
     Rule(&'static str),

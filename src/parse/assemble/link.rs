@@ -50,7 +50,7 @@ impl Assembler<'_> {
             ambiguous: candidates > 1,
             frame_ambiguous: candidates > 1,
             linked: true,
-            evidence: Evidence { name: Some(named_at), frame: None, usage: Some(quote) },
+            evidence: Evidence { name: Some(named_at), frame: None, usage: Some(quote), head: None },
             ..Kernel::new(Some(name), Kind::Entry, arch)
         };
         self.keep_linked(kernel, LinkSource::Nvlink, quote.text);
@@ -99,7 +99,7 @@ impl Assembler<'_> {
             resources: listed.resources,
             unbounded_stack: listed.unbounded_stack,
             linked: true,
-            evidence: Evidence { name: function.map(|(_, place)| place), frame: None, usage: Some(quote) },
+            evidence: Evidence { name: function.map(|(_, place)| place), frame: None, usage: Some(quote), head: None },
             ..Kernel::new(function.map(|(name, _)| name), kind, self.listing.arch)
         };
         self.keep_linked(kernel, LinkSource::Cuobjdump, quote.text);

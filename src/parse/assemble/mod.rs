@@ -361,7 +361,12 @@ impl<'r> Assembler<'r> {
                 resources,
                 ambiguous: function.ambiguous,
                 frame_ambiguous: function.ambiguous,
-                evidence: Evidence { name: Some(function.place), frame: Some(function.frame.0), usage: None },
+                evidence: Evidence {
+                    name: Some(function.place),
+                    frame: Some(function.frame.0),
+                    usage: None,
+                    head: None,
+                },
                 ..Kernel::new(Some(function.name), Kind::Function, None)
             }
         });
@@ -466,7 +471,7 @@ fn kernel(open: Open, read: Option<&Figures>, time: Option<f64>) -> Kernel {
         resources,
         ambiguous: open.ambiguous,
         frame_ambiguous: open.ambiguous && open.frame_doubt,
-        evidence: Evidence { name: Some(open.place), frame: quote, usage: read.map(|read| read.quote) },
+        evidence: Evidence { name: Some(open.place), frame: quote, usage: read.map(|read| read.quote), head: None },
         ..Kernel::new(open.name, Kind::Entry, open.arch)
     }
 }

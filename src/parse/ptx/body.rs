@@ -1,7 +1,10 @@
 //! The statements of one function, in a buffer that is used again for the next: what each is and where it stands. Operands
 //! are read later, and only where someone asks.
 
+use std::ops::Range;
+
 use super::lexer::{Cursor, Fault};
+use super::module::variable;
 use super::opcode::{self, Op};
 use super::storage;
 
@@ -56,6 +59,8 @@ pub struct Body {
     pub shared: Option<u32>,
     /// Bytes of `.local` memory that are declared in it, likewise.
     pub local: Option<u32>,
+    /// The name of the first variable there.
+    pub depot: Option<Range<usize>>,
     /// One past the `}` that ends it.
     pub end: usize,
 }
@@ -65,7 +70,7 @@ impl Body {
     pub(super) fn read(&mut self, text: &[u8], open: usize) -> Result<(), Fault> {
         self.statements.clear();
         (self.branches, self.instructions, self.calls, self.tensor) = (0, 0, 0, false);
-        (self.shared, self.local, self.end) = (Some(0), Some(0), open);
+        (self.shared, self.local, self.depot, self.end) = (Some(0), Some(0), None, open);
         let mut cursor = Cursor::new(text, open + 1);
         let mut depth = 1;
         loop {
@@ -173,6 +178,7 @@ impl Body {
             b"local" => {
                 cursor.statement_end(start)?;
                 self.local = storage::size(&cursor.text[start..cursor.at], self.local);
+                self.depot = self.depot.take().or_else(|| variable(cursor.text, start, cursor.at));
                 What::Other
             }
             b"" => return Err(Fault::new(start, 1, "a directive has no name")),

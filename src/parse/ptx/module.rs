@@ -371,6 +371,7 @@ impl Reader {
             bounds,
             shared: self.body.shared,
             local: self.body.local,
+            depot: self.body.depot.clone(),
             tensor: self.body.tensor,
             branches: self.body.branches,
             instructions: self.body.instructions,
@@ -503,7 +504,7 @@ fn file(text: &[u8], start: usize) -> Option<(u32, Range<usize>)> {
 }
 
 /// The name of the variable that the statement declares: the last word before `[`, `=` or its end.
-fn variable(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+pub(super) fn variable(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let declared = &text[start..end];
     let stop = memchr::memchr3(b'[', b'=', b',', declared).unwrap_or(declared.len());
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%');

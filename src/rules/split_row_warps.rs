@@ -1,0 +1,99 @@
+//! `split-row-warps`: rows of the block are shorter than a warp, and the kernel checks for the end of a row.
+
+use hashbrown::HashSet;
+use serde::Deserialize;
+
+use super::Context;
+use super::branch::finding;
+use super::limits::counted;
+use crate::finding::{Cause, Finding, Hit};
+use crate::lanes::Shape;
+use crate::model::Kind;
+
+/// Lanes of a warp.
+const LANES: u32 = 32;
+
+/// The rule has no options.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {}
+
+pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    let mut told = HashSet::new();
+    for (at, found) in context.branches() {
+        let speaks = found.branch.checks_row && found.shapes.known && found.function.kind == Kind::Entry;
+        // The first of a kernel stands for all.
+        if speaks && told.insert(found.function.head.0 as u64 | u64::from(found.module.input) << 32) {
+            hits.push(Hit::branch(at, rows(found.branch.shape)).caused_by(Cause::Kernel));
+        }
+    }
+}
+
+/// Rows that a warp covers, in part or whole.
+fn rows(shape: Shape) -> u32 {
+    LANES.div_ceil(shape.x).min(shape.y * shape.z)
+}
+
+pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
+    let Some(found) = context.branch_of(hit) else { return Finding::new("a warp covers several rows of its block") };
+    let shape = found.branch.shape;
+    let block = crate::model::BlockSize { x: shape.x, y: shape.y, z: shape.z };
+    let message = format!(
+        "a warp of {} covers {} of its {block} block, and idles in each of them where this check cuts off the end of a row",
+        context.called(Some(found.function.name)),
+        counted(rows(shape), "row"),
+    );
+    finding(context, hit, message, Says::Text("compares the place in the row".to_owned()))
+        .help(help(shape))
+        .fact("rows", rows(shape))
+}
+
+/// The block of as many threads whose rows are a warp each.
+fn help(shape: Shape) -> String {
+    let threads = shape.x * shape.y * shape.z;
+    let wide = if threads.is_multiple_of(LANES) && threads > LANES {
+        format!("a block of {LANES}×{} has as many threads and one row a warp", threads / LANES)
+    } else {
+        format!("a block whose x is a multiple of {LANES} has no more than one row a warp")
+    };
+    format!("{wide}: then the lanes of a warp reach the edge together, and what they access lies in one row")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::lint;
+
+    /// A kernel that adds one where its place is within the picture; `axis` is the one that is checked.
+    fn kernel(directive: &str, axis: &str) -> String {
+        format!(
+            ".version 8.5\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 w)\n{directive}\n{{\n\
+             \t.reg .pred %p<3>;\n\t.reg .b32 %r<12>;\n\t.reg .b64 %rd<5>;\n\
+             \tld.param.u64 %rd1, [p];\n\tld.param.u32 %r1, [w];\n\
+             \tmov.u32 %r2, %ctaid.{axis};\n\tmov.u32 %r3, %ntid.{axis};\n\tmov.u32 %r4, %tid.{axis};\n\
+             \tmad.lo.s32 %r5, %r2, %r3, %r4;\n\tmov.u32 %r6, %tid.y;\n\
+             \tsetp.ge.s32 %p1, %r5, %r1;\n\t@%p1 bra $out;\n\
+             \tmad.lo.s32 %r7, %r6, %r1, %r5;\n\tmul.wide.s32 %rd2, %r7, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\
+             \tld.global.u32 %r8, [%rd3];\n\tadd.s32 %r9, %r8, 1;\n\tst.global.u32 [%rd3], %r9;\n$out:\n\tret;\n}}\n"
+        )
+    }
+
+    #[test]
+    fn rows_of_sixteen_threads_with_a_check_are_a_note() {
+        let told = "note[split-row-warps] a warp of `k` covers 2 rows of its 16×16 block, and idles in each of them where this \
+                    check cuts off the end of a row";
+        assert_eq!(lint(&kernel(".reqntid 16, 16, 1", "x"), &[]), [told]);
+        assert_eq!(lint(&kernel("", "x"), &["--block", "16,16"]), [told]);
+    }
+
+    #[test]
+    fn whole_rows_unknown_shapes_and_other_checks_are_silent() {
+        assert!(lint(&kernel(".reqntid 32, 8, 1", "x"), &[]).is_empty());
+        assert!(lint(&kernel(".reqntid 256, 1, 1", "x"), &[]).is_empty());
+        assert!(lint(&kernel("", "x"), &[]).is_empty());
+        assert!(lint(&kernel(".maxntid 256", "x"), &[]).is_empty());
+        assert!(lint(&kernel(".reqntid 16, 16, 1", "y"), &[]).is_empty());
+        // As in a reduction: no place in the grid.
+        let in_block = kernel(".reqntid 16, 16, 1", "x").replace("setp.ge.s32 %p1, %r5", "setp.ge.s32 %p1, %r4");
+        assert!(lint(&in_block, &[]).is_empty());
+    }
+}

@@ -1,0 +1,104 @@
+//! `unsynchronised-warp-intrinsic`: lanes of a warp pass values to each other, and nothing makes them wait for that.
+
+use serde::Deserialize;
+
+use super::Context;
+use super::branch::{Words, placed};
+use super::limits::counted;
+use crate::finding::{Finding, Hit};
+use crate::lanes::warp::By;
+use crate::model::Quote;
+
+/// The rule has no options.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {}
+
+pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    let all = context.numbers.branches.exchanges.iter().enumerate();
+    hits.extend(all.map(|(at, one)| Hit::exchange(at, one.exchange.count)));
+}
+
+pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
+    let Some((function, one)) = context.exchange_of(hit) else {
+        return Finding::new("lanes of a warp exchange values unsynchronised");
+    };
+    let (name, exchange) = (context.called(Some(function.name)), one.exchange);
+    let on = function.arch.map_or_else(String::new, |arch| format!(" on {arch}"));
+    let quotes = one.quotes;
+    let column = exchange.locations.map_or(0, |locations| locations.outer.column as usize);
+    let opcode = quotes.map_or_else(String::new, |quotes| opcode(context, quotes.ptx));
+    let times = if exchange.count > 1 { format!(", {} times", exchange.count) } else { String::new() };
+    let (message, help, label) = match exchange.by {
+        By::Shuffle | By::Vote => {
+            let word = if opcode.is_empty() { exchange.by.name() } else { &opcode };
+            let message = format!("{name} uses `{word}`{on} here{times}, which waits for no other lane");
+            (message, if exchange.by == By::Shuffle { SHUFFLE } else { VOTE }, "without .sync")
+        }
+        By::Memory => {
+            let steps = counted(exchange.count, "step");
+            let message = format!(
+                "lanes of a warp of {name} pass values on through volatile shared memory{on} in {steps}, with nothing that \
+                 synchronises them between"
+            );
+            (message, MEMORY, "reads what another lane stored just before")
+        }
+    };
+    let words = Words { source: label.to_owned(), ptx: label.to_owned(), beside: "the instruction in the PTX" };
+    placed(context, Finding::new(message), quotes, column, words)
+        .help(help)
+        .fact("reason", exchange.by.name())
+        .fact("exchanges", exchange.count)
+}
+
+const SHUFFLE: &str = "from sm_70 on lanes of a warp run independently of each other, so that a lane may be read before it has \
+                       come here: use `__shfl_sync` and its like, with a mask of the lanes that take part";
+
+const VOTE: &str = "from sm_70 on lanes of a warp run independently of each other, so that a lane may be missing here: use \
+                    `__any_sync`, `__all_sync` or `__ballot_sync`, with a mask of the lanes that take part";
+
+const MEMORY: &str = "from sm_70 on lanes of a warp run independently of each other, so that a lane may read before another has \
+                      stored: put `__syncwarp()` between reading and writing of each step, or reduce with `__shfl_down_sync`";
+
+/// The instruction's word with its modifiers.
+fn opcode(context: &Context<'_>, quote: Quote) -> String {
+    let line = String::from_utf8_lossy(context.text(quote));
+    let word = line.split_whitespace().find(|word| word.starts_with("shfl.") || word.starts_with("vote."));
+    word.unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{json, lint};
+
+    fn kernel(arch: &str, body: &str) -> String {
+        format!(
+            ".version 6.0\n.target {arch}\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+             \t.reg .pred %p<3>;\n\t.reg .b32 %r<9>;\n\t.reg .f32 %f<4>;\n{body}\tret;\n}}\n"
+        )
+    }
+
+    const SHUFFLE: &str = "\tshfl.down.b32 %r1, %r2, 16, 31;\n\tshfl.down.b32 %r1, %r2, 8, 31;\n";
+
+    #[test]
+    fn a_shuffle_without_sync_is_told_from_sm_70_on() {
+        assert_eq!(
+            lint(&kernel("sm_70", SHUFFLE), &[]),
+            [
+                "warning[unsynchronised-warp-intrinsic] `k` uses `shfl.down.b32` on sm_70 here, 2 times, which waits for no \
+              other lane"
+            ]
+        );
+        assert!(lint(&kernel("sm_60", SHUFFLE), &[]).is_empty());
+        assert!(lint(&kernel("sm_70", "\tshfl.sync.down.b32 %r1, %r2, 16, 31, -1;\n"), &[]).is_empty());
+    }
+
+    #[test]
+    fn it_stands_at_its_line_and_a_comment_there_silences_it() {
+        let report = json(&kernel("sm_80", "\tvote.all.pred %p1, %p2;\n"), &[]);
+        let finding = &report["findings"][0];
+        assert_eq!((&finding["location"]["line"], &finding["kernel"]), (&9.into(), &"k".into()));
+        let silent = kernel("sm_80", "\tvote.all.pred %p1, %p2; // warplint: allow(sync) one warp a block\n");
+        assert!(lint(&silent, &[]).is_empty());
+    }
+}

@@ -233,7 +233,8 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
 }
 
 /// What decides the branch of each block; `None` where that is more than can be followed.
-fn decisions(code: &Code<'_>, cfg: &Cfg, graph: &mut Graph<'_, '_>) -> Option<Vec<Option<Decision>>> {
+#[must_use]
+pub fn decisions(code: &Code<'_>, cfg: &Cfg, graph: &mut Graph<'_, '_>) -> Option<Vec<Option<Decision>>> {
     let mut decisions = vec![None; cfg.end() as usize];
     for block in 0..cfg.end() {
         let at = cfg.last(block);
@@ -260,7 +261,7 @@ fn decisions(code: &Code<'_>, cfg: &Cfg, graph: &mut Graph<'_, '_>) -> Option<Ve
 }
 
 /// Registers that are used as addresses, or become one by adding to them.
-fn pointers(code: &Code<'_>) -> Vec<bool> {
+pub(super) fn pointers(code: &Code<'_>) -> Vec<bool> {
     let mut pointers = vec![false; code.registers as usize];
     for one in &code.instructions {
         for operand in code.sources(one).iter().chain(code.destinations(one)) {

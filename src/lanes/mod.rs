@@ -11,6 +11,8 @@ mod op;
 pub mod region;
 pub mod sample;
 pub mod steps;
+#[cfg(test)]
+mod testing;
 pub mod value;
 pub mod verdict;
 

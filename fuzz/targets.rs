@@ -4,14 +4,19 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
+use warplint::analyse::{Assumptions, Depth, analyse};
 use warplint::config;
 use warplint::filter::Filter;
 use warplint::gpu::Gpu;
 use warplint::join::join;
-use warplint::model::{NameId, Quote, Report, symbol};
+use warplint::lanes::function::Which;
+use warplint::model::{BlockSize, NameId, Quote, Report, symbol};
+use warplint::parse::ptx::{Body, Code, Locations, PtxFault, read_ptx};
 use warplint::parse::{Echo, EchoMode, read_log};
 use warplint::report::{self, Style};
+use warplint::rules::Context;
 use warplint::run::{Streams, run};
 
 /// Gives out its bytes in pieces of one size.
@@ -130,4 +135,58 @@ pub(crate) fn filter(bytes: &[u8]) {
             assert_eq!(report.kernels.len(), 1);
         }
     }
+}
+
+fn read_module(bytes: &[u8]) -> (Report, Result<(), PtxFault>) {
+    let mut report = Report::default();
+    let result = read_ptx(Arc::from(bytes), "module.ptx", &mut report);
+    (report, result)
+}
+
+/// PTX is read, as far as it goes: what is found lies within the text, and a fault where the reading ended. The operands
+/// and lines of every function are read too.
+pub(crate) fn ptx(bytes: &[u8]) {
+    let (report, result) = read_module(bytes);
+    let module = &report.modules[0];
+    assert_eq!(report.inputs[0].records, module.functions.len() as u64);
+    if let Err(fault) = result {
+        assert_eq!(fault.functions, module.functions.len());
+        assert!(fault.text.get(fault.span.clone()).is_some(), "{fault:?}");
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        assert!((1..=lines + 1).contains(&u64::from(fault.line)), "{fault:?}");
+        assert!(!fault.text.contains(char::is_control) && !fault.message.contains('\u{1b}'), "{fault:?}");
+    }
+    let mut body = Body::default();
+    let mut last = 0;
+    for function in &module.functions {
+        assert!(last <= function.head.0 && function.head.0 < function.body.start && function.body.end <= bytes.len());
+        last = function.body.end;
+        body.read_again(bytes, function.body.start);
+        assert_eq!(body.end, function.body.end);
+        assert_eq!(body.branches, function.branches);
+        let code = Code::read(bytes, &body, &bytes[function.parameters.clone()]);
+        assert_eq!(code.instructions.len(), function.instructions as usize);
+        let wanted: Vec<u32> = code.instructions.iter().map(|one| one.statement).collect();
+        assert_eq!(Locations::of(bytes, &body, &wanted).len(), wanted.len());
+    }
+}
+
+/// Every branch of any module is judged, and twice the same.
+pub(crate) fn lanes(bytes: &[u8]) {
+    // Real kernels have a block that something tells, or one of the shapes that are tried.
+    let block = [None, BlockSize::new(48, 3, 1).ok(), BlockSize::new(256, 1, 1).ok()][bytes.len() % 3];
+    assert_eq!(branches(bytes, block), branches(bytes, block));
+}
+
+fn branches(bytes: &[u8], block: Option<BlockSize>) -> Vec<u8> {
+    let (mut report, _) = read_module(bytes);
+    join(&mut report);
+    warplint::join::attach(&mut report);
+    let numbers =
+        analyse(&report, &Assumptions { block, depth: Depth::Branches(Which::All), ..Assumptions::default() });
+    let mut out = Vec::new();
+    let context = Context::new(&report, &numbers);
+    report::branches_json(&context, &mut out).expect("memory can be written to");
+    report::branches_human(&context, Style::PLAIN, &mut out).expect("memory can be written to");
+    out
 }

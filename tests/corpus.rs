@@ -48,3 +48,14 @@ fn logs_that_once_were_trouble_are_linted_to_the_end() {
 fn configurations_that_once_were_trouble_are_read_back_or_refused() {
     replay("config", targets::config);
 }
+
+#[test]
+fn modules_that_once_were_trouble_are_read_or_refused() {
+    replay("ptx", targets::ptx);
+    replay("lanes", targets::ptx);
+}
+
+#[test]
+fn modules_whose_branches_once_were_trouble_are_judged_to_the_end() {
+    replay("lanes", targets::lanes);
+}

@@ -1,9 +1,17 @@
 //! The control flow of one function: blocks, dominators, post-dominators, loops.
 
+use hashbrown::HashMap;
+
 use crate::parse::ptx::{Code, Op};
 
 /// Blocks by number; the one after the last stands for the end of the function.
 pub type Block = u32;
+
+/// Loops within loops at most: each edge is an exit of every loop that it leaves.
+const NESTED: u32 = 64;
+
+/// Ways out of branch tables at most, beside what the size of a function allows: tables may be used many times.
+const TABLES: usize = 1 << 16;
 
 /// Stands for no block.
 pub const NONE: Block = u32::MAX;
@@ -44,6 +52,8 @@ pub struct Cfg {
     times: Vec<(u32, u32)>,
     /// Natural loops; an outer one may stand behind its inner ones.
     pub loops: Vec<Loop>,
+    /// When the walk over the tree of loops enters and leaves each of them.
+    loop_times: Vec<(u32, u32)>,
     /// For each block its innermost loop.
     innermost: Vec<Option<u32>>,
     /// Blocks of cycles that have more than one way in.
@@ -90,7 +100,8 @@ fn narrow(index: usize) -> u32 {
 }
 
 impl Cfg {
-    /// The graph of `code`; `None` where it has no instruction, or jumps to a label that is not there.
+    /// The graph of `code`; `None` where it has no instruction, jumps to a label that is not there, nests loops deeper than
+    /// anyone does, or has more ways out of branch tables.
     #[must_use]
     pub fn new(code: &Code<'_>) -> Option<Cfg> {
         let starts = starts(code)?;
@@ -114,11 +125,11 @@ impl Cfg {
             order: forward.order,
             times,
             loops: Vec::new(),
+            loop_times: Vec::new(),
             innermost: vec![None; count],
             tangled: vec![false; count],
         };
-        cfg.find_loops();
-        Some(cfg)
+        cfg.find_loops().then_some(cfg)
     }
 
     /// How many blocks there are; also the number of the end.
@@ -206,7 +217,9 @@ impl Cfg {
     /// Whether the block belongs to the loop.
     #[must_use]
     pub fn is_in_loop(&self, block: Block, one: u32) -> bool {
-        self.loops_of(block).any(|at| at == one)
+        let Some(inner) = self.loop_of(block) else { return false };
+        let (inner, outer) = (self.loop_times[inner as usize], self.loop_times[one as usize]);
+        outer.0 <= inner.0 && inner.1 <= outer.1
     }
 
     /// The loop whose header the block is.
@@ -227,10 +240,11 @@ impl Cfg {
         self.loops_of(inside).take_while(|at| !self.is_in_loop(outside, *at)).last()
     }
 
-    fn find_loops(&mut self) {
+    /// Finds the loops; false where they are nested too deeply.
+    fn find_loops(&mut self) -> bool {
         let end = self.end();
         let mut irreducible = false;
-        let mut headers: Vec<(Block, Vec<Block>)> = Vec::new();
+        let mut latches_of: HashMap<Block, Vec<Block>> = HashMap::new();
         for from in 0..end {
             if !self.is_reached(from) {
                 continue;
@@ -243,26 +257,53 @@ impl Cfg {
                     irreducible = true;
                     continue;
                 }
-                match headers.iter_mut().find(|(header, _)| header == to) {
-                    Some((_, latches)) if !latches.contains(&from) => latches.push(from),
-                    Some(_) => {}
-                    None => headers.push((*to, vec![from])),
+                let latches = latches_of.entry(*to).or_default();
+                if latches.last() != Some(&from) {
+                    latches.push(from);
                 }
             }
         }
         if irreducible {
             self.find_tangles();
         }
+        let mut headers: Vec<(Block, Vec<Block>)> = latches_of.into_iter().collect();
         // Inner loops first: their headers come later in reverse postorder.
         headers.sort_by_key(|(header, _)| std::cmp::Reverse(self.order[*header as usize]));
         for (header, latches) in headers {
             self.add_loop(header, latches);
         }
-        for at in 0..self.loops.len() {
-            let parents = std::iter::successors(self.loops[at].parent, |at| self.loops[*at as usize].parent);
-            self.loops[at].depth = 1 + narrow(parents.count());
+        self.order_loops();
+        let is_usual = self.loops.iter().all(|one| one.depth <= NESTED);
+        if is_usual {
+            self.find_exits();
         }
-        self.find_exits();
+        is_usual
+    }
+
+    /// Finds how deep each loop is nested, and numbers them so that one which lies in another is seen at once.
+    fn order_loops(&mut self) {
+        let mut inner = vec![Vec::new(); self.loops.len()];
+        let mut work: Vec<(u32, bool)> = Vec::new();
+        for at in 0..narrow(self.loops.len()) {
+            match self.loops[at as usize].parent {
+                Some(outer) => inner[outer as usize].push(at),
+                None => work.push((at, false)),
+            }
+        }
+        self.loop_times = vec![(0, 0); self.loops.len()];
+        let mut now = 0;
+        while let Some((at, is_done)) = work.pop() {
+            now += 1;
+            if is_done {
+                self.loop_times[at as usize].1 = now;
+                continue;
+            }
+            self.loop_times[at as usize].0 = now;
+            let outer = self.loops[at as usize].parent.map_or(0, |outer| self.loops[outer as usize].depth);
+            self.loops[at as usize].depth = outer + 1;
+            work.push((at, true));
+            work.extend(inner[at as usize].iter().map(|at| (*at, false)));
+        }
     }
 
     /// Gathers the blocks of a loop backwards from its latches, whole inner loops at a step.
@@ -381,12 +422,19 @@ fn starts(code: &Code<'_>) -> Option<Vec<u32>> {
     let count = code.instructions.len();
     let mut leads = vec![false; count + 1];
     leads[0] = true;
+    let mut ways = 0;
     for (at, one) in code.instructions.iter().enumerate() {
         if one.op == Op::Bra {
             leads[code.target(code.sources(one).first())? as usize] = true;
         }
         if one.op == Op::Brx {
-            code.table(code.sources(one).get(1)).for_each(|target| leads[target as usize] = true);
+            for target in code.table(code.sources(one).get(1)) {
+                leads[target as usize] = true;
+                ways += 1;
+            }
+            if ways > TABLES + 8 * count {
+                return None;
+            }
         }
         if one.op.ends_block() {
             leads[at + 1] = true;
@@ -401,16 +449,16 @@ fn successors(code: &Code<'_>, starts: &[u32], block_of: &[Block]) -> Option<Edg
     let end = narrow(starts.len() - 1);
     let block_at = |instruction: u32| block_of.get(instruction as usize).copied().unwrap_or(end);
     let mut edges = Edges { starts: vec![0], ends: Vec::with_capacity(starts.len() * 2) };
+    let mut from = vec![NONE; starts.len()];
     for block in 0..end {
         let last = &code.instructions[starts[block as usize + 1] as usize - 1];
         let next = block + 1;
         match last.op {
             Op::Bra => edges.ends.push(block_at(code.target(code.sources(last).first())?)),
             Op::Brx => {
-                let from = edges.ends.len();
                 for target in code.table(code.sources(last).get(1)) {
                     let target = block_at(target);
-                    if !edges.ends[from..].contains(&target) {
+                    if std::mem::replace(&mut from[target as usize], block) != block {
                         edges.ends.push(target);
                     }
                 }
@@ -521,4 +569,128 @@ fn reverse_postorder(root: Block, successors: &Edges, count: usize) -> Vec<Block
     }
     sequence.reverse();
     sequence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{block_of, with_cfg, with_code};
+    use super::*;
+
+    /// `if (p) { neg } else { not }; popc`
+    const DIAMOND: &str = "@%p1 bra A; neg.s32 %r1, %r1; bra B; A: not.b32 %r1, %r1; B: popc.b32 %r1, %r1; ret;";
+
+    #[test]
+    fn ways_part_at_a_branch_and_meet_at_its_post_dominator() {
+        with_cfg(DIAMOND, |code, cfg| {
+            let [other, taken, meet] = [Op::Neg, Op::Not, Op::Popc].map(|op| block_of(code, cfg, op, 0));
+            assert_eq!(cfg.successors(0), [taken, other]);
+            assert_eq!(cfg.predecessors(meet), [other, taken]);
+            assert_eq!((cfg.ipdom(0), cfg.ipdom(taken), cfg.ipdom(meet)), (meet, meet, cfg.end()));
+            assert_eq!((cfg.idom(0), cfg.idom(taken), cfg.idom(meet)), (None, Some(0), Some(0)));
+            assert!(cfg.dominates(0, meet) && cfg.dominates(meet, meet) && !cfg.dominates(taken, meet));
+            assert!(cfg.loops.is_empty() && cfg.loop_of(meet).is_none());
+        });
+    }
+
+    #[test]
+    fn guarded_returns_and_traps_part_ways_and_others_end_the_function() {
+        for end in ["ret", "exit", "trap"] {
+            with_cfg(&format!("@%p1 {end}; neg.s32 %r1, %r1; {end}; popc.b32 %r1, %r1; ret;"), |code, cfg| {
+                let next = block_of(code, cfg, Op::Neg, 0);
+                assert_eq!(cfg.successors(0), [cfg.end(), next], "{end}");
+                assert_eq!(cfg.successors(next), [cfg.end()], "{end}");
+                assert!(!cfg.is_reached(block_of(code, cfg, Op::Popc, 0)), "{end}");
+            });
+        }
+        with_cfg("@%p1 bra A; neg.s32 %r1, %r1; A:", |_, cfg| assert_eq!(cfg.successors(0), [cfg.end(), 1]));
+    }
+
+    #[test]
+    fn labels_that_nobody_jumps_to_do_not_part_a_block() {
+        with_cfg("neg.s32 %r1, %r1; A: not.b32 %r1, %r1; ret;", |_, cfg| assert_eq!(cfg.end(), 1));
+    }
+
+    #[test]
+    fn a_table_leads_to_each_of_its_targets_once() {
+        let text = "T: .branchtargets A, B, A, C; brx.idx %r1, T; A: neg.s32 %r1, %r1; B: not.b32 %r1, %r1; C: ret;";
+        with_cfg(text, |code, cfg| {
+            let [a, b, c] = [Op::Neg, Op::Not, Op::Ret].map(|op| block_of(code, cfg, op, 0));
+            assert_eq!(cfg.successors(0), [a, b, c]);
+            assert_eq!(cfg.ipdom(0), c);
+        });
+    }
+
+    #[test]
+    fn a_jump_to_nowhere_and_an_empty_function_have_no_graph() {
+        for text in ["", "A:", "bra A;", "@%p1 bra A; ret;"] {
+            with_code(text, |code| assert!(Cfg::new(code).is_none(), "{text}"));
+        }
+    }
+
+    #[test]
+    fn loops_know_their_header_latches_exits_and_parents() {
+        let text = "neg.s32 %r1, %r1;
+            OUTER: not.b32 %r1, %r1;
+            INNER: popc.b32 %r1, %r1; @%p1 bra INNER;
+            clz.b32 %r1, %r1; @%p2 bra OUTER;
+            brev.b32 %r1, %r1; ret;";
+        with_cfg(text, |code, cfg| {
+            let [before, outer, inner, latch, after] =
+                [Op::Neg, Op::Not, Op::Popc, Op::Clz, Op::Brev].map(|op| block_of(code, cfg, op, 0));
+            assert_eq!(cfg.loops.len(), 2);
+            let (one, two) = (cfg.loop_headed_by(outer).unwrap_or(9), cfg.loop_headed_by(inner).unwrap_or(9));
+            let (whole, part) = (&cfg.loops[one as usize], &cfg.loops[two as usize]);
+            assert_eq!((whole.depth, whole.parent, whole.size), (1, None, 3));
+            assert_eq!((part.depth, part.parent, part.size), (2, Some(one), 1));
+            assert_eq!((&whole.latches[..], &part.latches[..]), (&[latch][..], &[inner][..]));
+            assert_eq!((&whole.exits[..], &part.exits[..]), (&[(latch, after)][..], &[(inner, latch)][..]));
+            assert_eq!(cfg.loops_of(inner).collect::<Vec<_>>(), [two, one]);
+            assert!(cfg.is_in_loop(inner, one) && !cfg.is_in_loop(latch, two) && !cfg.is_in_loop(before, one));
+            assert_eq!(cfg.left_between(inner, after), Some(one));
+            assert_eq!(cfg.left_between(inner, latch), Some(two));
+            assert_eq!(cfg.left_between(latch, inner), None);
+            assert!(cfg.is_back_edge(latch, outer) && !cfg.is_back_edge(before, outer));
+        });
+    }
+
+    #[test]
+    fn one_edge_may_leave_two_loops() {
+        let text = "A: neg.s32 %r1, %r1; B: not.b32 %r1, %r1; @%p1 bra OUT; @%p2 bra B; @%p3 bra A; OUT: ret;";
+        with_cfg(text, |code, cfg| {
+            let (inner, out) = (block_of(code, cfg, Op::Not, 0), block_of(code, cfg, Op::Ret, 0));
+            assert_eq!(cfg.loops.len(), 2);
+            assert!(cfg.loops.iter().all(|one| one.exits.contains(&(inner, out))));
+        });
+    }
+
+    #[test]
+    fn a_loop_that_is_entered_in_the_middle_is_tangled_and_no_loop() {
+        let text = "@%p1 bra B; A: neg.s32 %r1, %r1; B: not.b32 %r1, %r1; @%p2 bra A; popc.b32 %r1, %r1; ret;";
+        with_cfg(text, |code, cfg| {
+            assert!(cfg.loops.is_empty());
+            let tangled = [Op::Neg, Op::Not, Op::Popc].map(|op| cfg.is_tangled(block_of(code, cfg, op, 0)));
+            assert_eq!(tangled, [true, true, false]);
+        });
+    }
+
+    #[test]
+    fn a_loop_without_an_end_has_no_exit_and_meets_only_at_the_end() {
+        with_cfg("A: neg.s32 %r1, %r1; bra A;", |_, cfg| {
+            assert_eq!((cfg.loops.len(), cfg.loops[0].exits.len()), (1, 0));
+            assert_eq!(cfg.ipdom(0), cfg.end());
+        });
+    }
+
+    #[test]
+    fn loops_nested_deeper_than_anyone_does_are_not_followed() {
+        let nest = |depth: usize| {
+            let heads: String = (0..depth).map(|at| format!("L{at}: neg.s32 %r1, %r1;\n")).collect();
+            let tails: String = (0..depth).rev().map(|at| format!("@%p1 bra L{at};\n")).collect();
+            with_code(&format!("{heads}{tails}ret;"), |code| {
+                Cfg::new(code).map(|cfg| cfg.loops.iter().map(|one| one.depth).max())
+            })
+        };
+        assert_eq!(nest(64), Some(Some(64)));
+        assert_eq!(nest(65), None);
+    }
 }

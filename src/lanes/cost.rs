@@ -98,8 +98,8 @@ impl<'c> Costs<'c> {
         let stop = self.cfg.ipdom(block);
         let mut side = Side::default();
         self.each_block(block, start, stop, &mut |cfg, costs, here| {
-            let inner = cfg.loops_of(here).filter(|one| !cfg.is_in_loop(block, *one)).count();
-            let times = TRIPS.powi(i32::try_from(inner.min(2)).unwrap_or(2));
+            let inner = cfg.loops_of(here).take(2).take_while(|one| !cfg.is_in_loop(block, *one)).count();
+            let times = TRIPS.powi(i32::try_from(inner).unwrap_or(2));
             side.weight += costs[here as usize].weight * times;
             side.has = side.has.and(costs[here as usize].has);
             if inner > 0 || (cfg.is_tangled(here) && !cfg.is_tangled(block)) {
@@ -141,7 +141,7 @@ impl<'c> Costs<'c> {
     #[must_use]
     pub fn whole(&self) -> f64 {
         let weigh = |block: Block| {
-            let depth = self.cfg.loops_of(block).count().min(2);
+            let depth = self.cfg.loops_of(block).take(2).count();
             self.blocks[block as usize].weight * TRIPS.powi(i32::try_from(depth).unwrap_or(2))
         };
         (0..self.cfg.end()).map(weigh).sum()
@@ -238,4 +238,92 @@ pub fn is_predicated(taken: Side, other: Side, is_uniform: bool) -> bool {
     let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
     let limit = if less > 0.0 { two } else { one };
     more <= limit && (!is_uniform || less <= 5.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SHAPE, judged, with_code};
+    use super::*;
+
+    /// The weights of the sides of the first branch.
+    fn sides(text: &str) -> (Side, Side) {
+        judged(SHAPE, text)[0].sides.expect("two sides")
+    }
+
+    #[test]
+    fn a_side_weighs_what_runs_before_the_ways_meet() {
+        let text = "@%p1 bra A; add.s32 %r1, %r1, 1; add.s32 %r1, %r1, 1; bra B; A: neg.s32 %r1, %r1; B: not.b32 %r1, %r1; ret;";
+        let (taken, other) = sides(text);
+        assert_eq!((taken.weight, other.weight), (1.0, 2.0));
+        let (taken, other) = sides("@%p1 bra A; add.s32 %r1, %r1, 1; A: not.b32 %r1, %r1; ret;");
+        assert_eq!((taken.weight, other.weight), (0.0, 1.0));
+        let (taken, other) = sides("@%p1 ret; add.s32 %r1, %r1, 1; ret;");
+        assert_eq!((taken.weight, other.weight), (0.0, 1.0));
+    }
+
+    #[test]
+    fn a_loop_in_a_side_is_counted_eight_times_and_a_loop_in_it_too() {
+        let text = "@%p1 bra A; L: neg.s32 %r1, %r1; @%p2 bra L; A: ret;";
+        assert_eq!(sides(text).1.weight, 16.0);
+        assert!(sides(text).1.has.any(Traits::LOOP));
+        let two = "@%p1 bra A; M: brev.b32 %r1, %r1; L: neg.s32 %r1, %r1; @%p2 bra L; @%p3 bra M; A: ret;";
+        assert_eq!(sides(two).1.weight, 8.0 * 2.0 + 64.0 * 2.0);
+    }
+
+    #[test]
+    fn what_a_side_holds_is_told() {
+        let has = |line: &str| sides(&format!("@%p1 bra A; {line}; A: ret;")).1.has;
+        for (line, expected) in [
+            ("ld.global.u32 %r1, [%rd1]", Traits::GLOBAL_LOAD.and(Traits::LOAD)),
+            ("ld.shared.u32 %r1, [%r2]", Traits::LOAD),
+            ("ld.param.u32 %r1, [n]", Traits::default()),
+            ("st.global.u32 [%rd1], %r1", Traits::STORE),
+            ("atom.global.add.u32 %r1, [%rd1], 1", Traits::BRANCHING),
+            ("bar.sync 0", Traits::BARRIER),
+            ("barrier.sync 0", Traits::BARRIER),
+            ("bar.sync 1, 64", Traits::default()),
+            ("bar.warp.sync -1", Traits::BRANCHING),
+            ("call.uni f, (x)", Traits::CALL),
+            ("div.s32 %r1, %r2, %r3", Traits::SLOW),
+            ("div.approx.f32 %f1, %f2, %f3", Traits::default()),
+            ("sqrt.rn.f32 %f1, %f2", Traits::SLOW),
+        ] {
+            assert_eq!(has(line), expected, "{line}");
+        }
+        assert!(sides("@%p1 bra A; trap; A: ret;").1.has.any(Traits::TRAP));
+    }
+
+    #[test]
+    fn a_barrier_with_a_thread_count_is_for_some_of_the_block() {
+        let wide = |line: &str| with_code(&format!("{line}; ret;"), |code| is_block_wide(code, &code.instructions[0]));
+        for (line, expected) in [
+            ("bar.sync 0", true),
+            ("bar.sync %r1", true),
+            ("barrier.sync.aligned 0", true),
+            ("bar.red.popc.u32 %r1, 0, %p1", true),
+            ("bar.red.popc.u32 %r1, 0, 64, %p1", false),
+            ("bar.red.and.pred %p2, 0, !%p1", true),
+            ("bar.sync 1, 64", false),
+            ("bar.arrive 1, 64", false),
+            ("bar.warp.sync -1", false),
+            ("barrier.cluster.wait", false),
+        ] {
+            assert_eq!(wide(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn sides_up_to_the_measured_limits_are_predicated() {
+        let side = |weight: f64, has: Traits| Side { weight, has };
+        let plain = |one: f64, two: f64, uniform| {
+            is_predicated(side(one, Traits::default()), side(two, Traits::default()), uniform)
+        };
+        assert!(plain(8.0, 0.0, false) && !plain(9.0, 0.0, false) && plain(6.0, 0.0, true) && !plain(7.0, 0.0, true));
+        assert!(plain(7.0, 7.0, false) && !plain(8.0, 8.0, false) && plain(5.0, 5.0, true) && !plain(6.0, 6.0, true));
+        let with = |has: Traits| is_predicated(side(2.0, has), side(0.0, Traits::default()), false);
+        assert!(with(Traits::STORE) && with(Traits::LOAD) && with(Traits::GLOBAL_LOAD.and(Traits::LOAD)));
+        assert!(!with(Traits::GLOBAL_LOAD.and(Traits::STORE)) && !with(Traits::BRANCHING) && !with(Traits::CALL));
+        assert!(!with(Traits::TRAP) && !with(Traits::LOOP) && !with(Traits::SLOW));
+        assert!(is_predicated(side(19.0, Traits::GLOBAL_LOAD), side(0.0, Traits::default()), false));
+    }
 }

@@ -693,9 +693,9 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     }
 
     fn loaded(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {
-        let bits = self.graph.code().instructions[instruction as usize].kind.width();
+        let kind = self.graph.code().instructions[instruction as usize].kind;
         let value = self.read_from_memory(node, instruction, place)?;
-        Ok(if bits >= 64 { value } else { value.map(|value| value & ((1 << bits) - 1)) })
+        Ok(value.map(|value| op::loaded(kind, value)))
     }
 
     fn read_from_memory(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {
@@ -851,5 +851,102 @@ fn flavour(one: &Instruction) -> Flavour {
         Type::Bits(32) => Flavour::Bits32,
         _ if one.space == Space::Param => Flavour::Integer,
         _ => Flavour::Datum,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SHAPE, evaluated};
+    use super::super::value::ALL;
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        evaluated(SHAPE, Mode::Index, &format!("{text} popc.b32 %r9, %r1; ret;")).expect("a value")
+    }
+
+    /// The value of some threads in the first environment.
+    fn threads(text: &str, which: [usize; 4]) -> [u64; 4] {
+        let value = value(text);
+        which.map(|thread| value.at(0, thread))
+    }
+
+    #[test]
+    fn positions_in_the_block_are_exact() {
+        assert_eq!(threads("mov.u32 %r1, %tid.x;", [0, 31, 32, 255]), [0, 31, 32, 255]);
+        assert_eq!(threads("mov.u32 %r1, %laneid;", [0, 31, 32, 255]), [0, 31, 0, 31]);
+        assert_eq!(threads("mov.u32 %r1, %warpid;", [0, 31, 32, 255]), [0, 0, 1, 7]);
+        assert_eq!(threads("mov.u32 %r1, %lanemask_lt;", [0, 1, 31, 32]), [0, 1, 0x7fff_ffff, 0]);
+        assert_eq!(
+            threads("mov.u32 %r1, %lanemask_ge;", [0, 1, 31, 32]),
+            [0xffff_ffff, 0xffff_fffe, 1 << 31, 0xffff_ffff]
+        );
+        let tile = Shape { x: 16, y: 4, z: 2, is_entry: true };
+        let axis = |axis: &str| {
+            let value = evaluated(tile, Mode::Index, &format!("mov.u32 %r1, %tid.{axis}; popc.b32 %r9, %r1;"));
+            let value = value.expect("a value");
+            [0, 17, 63, 127].map(|thread| value.at(0, thread))
+        };
+        assert_eq!((axis("x"), axis("y"), axis("z")), ([0, 1, 15, 15], [0, 1, 3, 3], [0, 0, 0, 1]));
+    }
+
+    #[test]
+    fn block_numbers_and_parameters_are_one_number_for_the_block_and_differ_between_environments() {
+        for text in ["mov.u32 %r1, %ctaid.x;", "ld.param.u32 %r1, [n];"] {
+            let value = value(text);
+            assert_eq!((value.span(), value.varies()), (Span::Block, true), "{text}");
+            assert!((1..ALL.len()).any(|at| value.at(at, 0) != value.at(0, 0)), "{text}");
+        }
+        let below =
+            value("mov.u32 %r2, %ctaid.x; mov.u32 %r3, %nctaid.x; setp.lt.u32 %p1, %r2, %r3; selp.b32 %r1, 1, 0, %p1;");
+        assert!((0..ALL.len()).all(|at| below.at(at, 0) == 1), "a block number is below the number of blocks");
+    }
+
+    #[test]
+    fn data_are_one_number_in_one_mode_and_one_for_each_lane_in_the_other() {
+        let text = "mov.u32 %r2, %tid.x; mul.wide.u32 %rd2, %r2, 4; ld.global.u32 %r1, [%rd2]; popc.b32 %r9, %r1;";
+        let by = |mode| {
+            evaluated(SHAPE, mode, text).expect("a value").condensed(Extent { threads: 256, environments: ALL }).span()
+        };
+        assert_eq!((by(Mode::Index), by(Mode::Data)), (Span::Block, Span::Thread));
+    }
+
+    #[test]
+    fn ways_that_meet_choose_by_the_condition_of_each_thread() {
+        let text =
+            "mov.u32 %r2, %tid.x; setp.lt.u32 %p1, %r2, 40; @%p1 bra A; mov.u32 %r1, 1; bra B; A: mov.u32 %r1, 2; B:";
+        assert_eq!(threads(text, [0, 39, 40, 255]), [2, 2, 1, 1]);
+        let nested = "mov.u32 %r2, %tid.x; mov.u32 %r1, 0; setp.lt.u32 %p1, %r2, 40; @!%p1 bra B;
+            setp.lt.u32 %p2, %r2, 8; @%p2 bra A; mov.u32 %r1, 1; bra B; A: mov.u32 %r1, 2; B:";
+        assert_eq!(threads(nested, [0, 8, 39, 40]), [2, 1, 1, 0]);
+        let table = "mov.u32 %r2, %tid.x; and.b32 %r2, %r2, 3; T: .branchtargets A, B, A; brx.idx %r2, T;
+            A: mov.u32 %r1, 10; bra C; B: mov.u32 %r1, 20; C:";
+        assert_eq!(threads(table, [0, 1, 2, 4])[..3], [10, 20, 10]);
+    }
+
+    #[test]
+    fn a_guarded_definition_is_chosen_thread_by_thread() {
+        let text = "mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 3; mov.u32 %r1, 1; @%p1 mov.u32 %r1, 2;";
+        assert_eq!(threads(text, [2, 3, 4, 35]), [1, 2, 1, 1]);
+        let negated = "mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 3; mov.u32 %r1, 1; @!%p1 mov.u32 %r1, 2;";
+        assert_eq!(threads(negated, [2, 3, 4, 35]), [2, 1, 2, 2]);
+    }
+
+    #[test]
+    fn a_loop_that_ends_soon_is_run_to_its_end() {
+        let text = "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 7; mov.u32 %r1, 0; mov.u32 %r4, 0;
+            L: add.s32 %r1, %r1, 10; add.s32 %r4, %r4, 1; setp.le.u32 %p1, %r4, %r3; @%p1 bra L;";
+        assert_eq!(threads(text, [0, 1, 7, 8]), [10, 20, 80, 10]);
+        let doubling = "mov.u32 %r1, 1; L: shl.b32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 100; @%p1 bra L;";
+        assert_eq!(threads(doubling, [0, 1, 7, 8]), [128, 128, 128, 128]);
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_given_up() {
+        let tangled =
+            "mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 3; mov.u32 %r1, 0; @%p1 bra B; A: add.s32 %r1, %r1, 1;
+            B: popc.b32 %r9, %r1; setp.lt.u32 %p2, %r1, %r2; @%p2 bra A; ret;";
+        assert_eq!(evaluated(SHAPE, Mode::Index, tangled), None);
+        let long = "add.s32 %r1, %r1, 1;\n".repeat(3000);
+        assert_eq!(evaluated(SHAPE, Mode::Index, &format!("mov.u32 %r1, %tid.x; {long} popc.b32 %r9, %r1;")), None);
     }
 }

@@ -63,7 +63,7 @@ impl Budget {
     /// What a function of `bytes` may take, one of `functions` that have branches. Who asks for all branches waits for them.
     #[must_use]
     pub fn of(bytes: usize, functions: usize, which: Which) -> Budget {
-        let share = (20_000_000 / functions.max(1) as u64).clamp(400_000, 4_000_000);
+        let share = (60_000_000 / functions.max(1) as u64).clamp(400_000, 6_000_000);
         let times = if which == Which::All { 8 } else { 1 };
         Budget { branch: times * 2_500_000, function: times * (share + 50 * bytes as u64) }
     }
@@ -253,7 +253,8 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
 }
 
 /// What decides the branch of each block; `None` where that is more than can be followed.
-fn decisions(code: &Code<'_>, cfg: &Cfg, graph: &mut Graph<'_, '_>) -> Option<Vec<Option<Decision>>> {
+#[must_use]
+pub fn decisions(code: &Code<'_>, cfg: &Cfg, graph: &mut Graph<'_, '_>) -> Option<Vec<Option<Decision>>> {
     let mut decisions = vec![None; cfg.end() as usize];
     for block in 0..cfg.end() {
         let at = cfg.last(block);
@@ -280,7 +281,7 @@ fn decisions(code: &Code<'_>, cfg: &Cfg, graph: &mut Graph<'_, '_>) -> Option<Ve
 }
 
 /// Registers that are used as addresses, or become one by adding to them.
-fn pointers(code: &Code<'_>) -> Vec<bool> {
+pub(super) fn pointers(code: &Code<'_>) -> Vec<bool> {
     let mut pointers = vec![false; code.registers as usize];
     for one in &code.instructions {
         for operand in code.sources(one).iter().chain(code.destinations(one)) {

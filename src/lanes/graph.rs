@@ -441,3 +441,110 @@ impl<'c, 't> Graph<'c, 't> {
 fn narrow(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::with_cfg;
+    use super::*;
+    use crate::parse::ptx::Op;
+
+    /// Where the operand of the first `popc` comes from, and what that is made of, in words.
+    fn told(text: &str) -> String {
+        with_cfg(text, |code, cfg| {
+            let mut graph = Graph::new(code, cfg);
+            let at = code.instructions.iter().position(|one| one.op == Op::Popc).expect("a popc");
+            let Some(Operand::Register(register)) = code.sources(&code.instructions[at]).first().copied() else {
+                panic!("a register")
+            };
+            let node = graph.read(register, narrow(at)).expect("it can be followed");
+            words(&graph, node, &mut Vec::new())
+        })
+    }
+
+    fn words(graph: &Graph<'_, '_>, node: Node, above: &mut Vec<Node>) -> String {
+        if above.contains(&node) {
+            return "itself".to_owned();
+        }
+        above.push(node);
+        let inputs: Vec<String> = graph.inputs(node).iter().map(|input| words(graph, *input, above)).collect();
+        above.pop();
+        let inputs = inputs.join(", ");
+        match graph.source(node) {
+            Source::Constant(value) => value.to_string(),
+            Source::Special(special) => format!("{special:?}"),
+            Source::Parameter(position, distance) => format!("parameter {position}+{distance}"),
+            Source::Address(name, _) => String::from_utf8_lossy(graph.code().names[name as usize]).into_owned(),
+            Source::Undefined(_) => "nothing".to_owned(),
+            Source::Result { instruction, place } => {
+                let op = graph.code().instructions[instruction as usize].op;
+                let place = if place > 0 { format!(".{place}") } else { String::new() };
+                format!("{op:?}{place}({inputs})")
+            }
+            Source::Guarded { .. } => format!("guarded({inputs})"),
+            Source::Join(_) => format!("join({inputs})"),
+        }
+    }
+
+    #[test]
+    fn the_last_definition_in_the_block_counts() {
+        assert_eq!(told("mov.u32 %r1, 1; mov.u32 %r1, 2; popc.b32 %r2, %r1; mov.u32 %r1, 3;"), "Mov(2)");
+        assert_eq!(told("neg.s32 %r1, %tid.x; not.b32 %r1, %r1; popc.b32 %r2, %r1;"), "Not(Neg(Tid(0)))");
+        assert_eq!(told("popc.b32 %r2, %r1;"), "nothing");
+        assert_eq!(told("ld.param.u32 %r1, [n+4]; popc.b32 %r2, %r1;"), "Ld(parameter 1+4)");
+        assert_eq!(told("mov.u32 %r1, tile; popc.b32 %r2, %r1;"), "Mov(tile)");
+        assert_eq!(told("mov.b64 {%r1, %r2}, %rd1; popc.b32 %r2, %r2;"), "Mov.1(nothing)");
+    }
+
+    #[test]
+    fn a_guarded_definition_keeps_what_was_there() {
+        assert_eq!(told("mov.u32 %r1, 1; @%p1 mov.u32 %r1, 2; popc.b32 %r2, %r1;"), "guarded(nothing, Mov(2), Mov(1))");
+        assert_eq!(
+            told("setp.eq.u32 %p1, %r9, 0; @!%p1 neg.s32 %r1, %r1; popc.b32 %r2, %r1;"),
+            "guarded(Setp(nothing, 0), Neg(nothing), nothing)"
+        );
+        let text = "mov.u32 %r1, 1; @%p1 mov.u32 %r1, 2; @%p2 mov.u32 %r1, 3; popc.b32 %r2, %r1;";
+        assert_eq!(told(text), "guarded(nothing, Mov(3), guarded(nothing, Mov(2), Mov(1)))");
+    }
+
+    #[test]
+    fn definitions_join_where_ways_meet_and_only_there() {
+        let text = "@%p1 bra A; mov.u32 %r1, 1; bra B; A: mov.u32 %r1, 2; B: popc.b32 %r2, %r1; ret;";
+        assert_eq!(told(text), "join(Mov(1), Mov(2))");
+        let one = "mov.u32 %r1, 1; @%p1 bra A; neg.s32 %r3, %r1; A: popc.b32 %r2, %r1; ret;";
+        assert_eq!(told(one), "Mov(1)");
+        let half = "@%p1 bra A; mov.u32 %r1, 1; A: popc.b32 %r2, %r1; ret;";
+        assert_eq!(told(half), "join(nothing, Mov(1))");
+    }
+
+    #[test]
+    fn a_loop_joins_what_comes_in_with_what_comes_round() {
+        let text = "mov.u32 %r1, 0; L: popc.b32 %r2, %r1; add.s32 %r1, %r1, 1; @%p1 bra L; ret;";
+        assert_eq!(told(text), "join(Mov(0), Add(itself, 1))");
+        let after = "mov.u32 %r1, 0; L: add.s32 %r1, %r1, 1; @%p1 bra L; popc.b32 %r2, %r1; ret;";
+        assert_eq!(told(after), "Add(join(Mov(0), itself), 1)");
+    }
+
+    #[test]
+    fn code_that_is_never_reached_brings_nothing() {
+        let text = "mov.u32 %r1, 1; bra B; A: mov.u32 %r1, 2; B: popc.b32 %r2, %r1; ret;";
+        assert_eq!(told(text), "Mov(1)");
+    }
+
+    #[test]
+    fn a_tangled_cycle_joins_at_both_ways_in() {
+        let text = "mov.u32 %r1, 0; @%p1 bra B; A: add.s32 %r1, %r1, 1; B: popc.b32 %r2, %r1; @%p2 bra A; ret;";
+        assert_eq!(told(text), "join(Mov(0), Add(join(Mov(0), itself), 1))");
+    }
+
+    #[test]
+    fn any_number_of_guarded_definitions_takes_no_stack() {
+        let many = "@%p1 add.s32 %r1, %r1, 1;\n".repeat(20_000);
+        with_cfg(&format!("{many}popc.b32 %r2, %r1; ret;"), |code, cfg| {
+            let Some(Operand::Register(register)) = code.sources(&code.instructions[20_000]).first().copied() else {
+                panic!("a register")
+            };
+            let mut graph = Graph::new(code, cfg);
+            assert!(graph.read(register, 20_000).is_ok() && graph.len() > 40_000);
+        });
+    }
+}

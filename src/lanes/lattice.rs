@@ -1,8 +1,10 @@
 //! Level 1: how far each value may vary within a warp, found without running anything. What is warp-uniform here is done
 //! with; the rest goes to level 2.
 
+use hashbrown::HashSet;
+
 use super::Shape;
-use super::cfg::Block;
+use super::cfg::{Block, NONE};
 use super::graph::{Graph, Node, Source};
 use super::region::Regions;
 use crate::parse::ptx::{Cond, Op, Operand, Space, Special};
@@ -84,15 +86,22 @@ pub struct Decision {
     pub is_index: bool,
 }
 
+/// Joins of a cycle with several ways in that are looked through for what a register holds, at most.
+const TANGLED: usize = 64;
+
+/// Blocks between branches and where their ways meet, of all branches together, for each block of the function.
+const PARTED: usize = 64;
+
 /// Rounds over all values at most; what has not settled by then is taken for unknown.
 const ROUNDS: usize = 24;
 
 /// Finds out what is known of every value of `graph`. `decisions` has one entry for each block.
 #[must_use]
 pub fn solve(graph: &Graph<'_, '_>, decisions: &[Option<Decision>], shape: Shape, regions: &mut Regions) -> Vec<Known> {
-    let mut solver = Solver { graph, decisions, shape, regions, known: vec![None; graph.len()] };
+    let mut solver = Solver { graph, decisions, shape, regions, known: vec![None; graph.len()], parted: Vec::new() };
     for round in 0..ROUNDS {
         let mut changed = false;
+        solver.parted = solver.find_parted();
         for at in (0..graph.len()).rev() {
             changed |= solver.update(Node(u32::try_from(at).unwrap_or(u32::MAX)));
         }
@@ -113,6 +122,9 @@ struct Solver<'s, 'c, 't> {
     shape: Shape,
     regions: &'s mut Regions,
     known: Vec<Option<Known>>,
+    /// Blocks that some lanes of a warp may run and others not, as far as is known in this round. Empty where there are none,
+    /// and where no cycle has several ways in, as nothing else asks.
+    parted: Vec<bool>,
 }
 
 impl Solver<'_, '_, '_> {
@@ -218,11 +230,8 @@ impl Solver<'_, '_, '_> {
             return self.used(*first, block);
         }
         if cfg.is_tangled(block) {
-            // Values that come in from outside the cycle, and are one value, are one whichever way they come.
-            let outside = cfg.predecessors(block).iter().zip(inputs).filter(|(from, _)| !cfg.is_tangled(**from));
-            let mut outside = outside.map(|(_, input)| *input);
-            let same = outside.next().is_none_or(|first| outside.all(|one| one == first));
-            return Some(if same { met.derived() } else { met.derived().meet(Known::DATA) });
+            let steady = self.parted.is_empty() || self.is_steady(node);
+            return Some(if steady { met.derived() } else { met.derived().meet(Known { data: true, ..Known::LANE }) });
         }
         let mut all = met;
         let one = cfg.loop_headed_by(block);
@@ -246,6 +255,72 @@ impl Solver<'_, '_, '_> {
             }
         }
         Some(all)
+    }
+
+    /// The blocks between each branch that parts a warp and the place where its ways meet.
+    fn find_parted(&self) -> Vec<bool> {
+        let cfg = self.graph.cfg();
+        let mut parted = Vec::new();
+        if !(0..cfg.end()).any(|block| cfg.is_tangled(block)) {
+            return parted;
+        }
+        let mut left = PARTED * (cfg.end() as usize + 64);
+        let mut seen = vec![NONE; cfg.end() as usize];
+        for block in 0..cfg.end() {
+            if self.decision(block).is_none_or(Known::is_warp_uniform) {
+                continue;
+            }
+            parted.resize(cfg.end() as usize, false);
+            let mut work = cfg.successors(block).to_vec();
+            while let Some(here) = work.pop() {
+                if here >= cfg.end() || here == cfg.ipdom(block) {
+                    continue;
+                }
+                if std::mem::replace(&mut seen[here as usize], block) == block {
+                    continue;
+                }
+                parted[here as usize] = true;
+                left = left.saturating_sub(1);
+                work.extend(cfg.successors(here));
+            }
+            if left == 0 {
+                parted.fill(true);
+                break;
+            }
+        }
+        parted
+    }
+
+    /// Whether a join of a cycle with several ways in has the same for all lanes that come by one way or another: one value
+    /// comes in from outside, and what writes the register within stands where all lanes come along.
+    fn is_steady(&self, node: Node) -> bool {
+        let (graph, cfg) = (self.graph, self.graph.cfg());
+        let mut work = vec![node];
+        let mut seen: HashSet<Node> = HashSet::new();
+        seen.insert(node);
+        let mut outer = None;
+        while let Some(here) = work.pop() {
+            for input in graph.inputs(here) {
+                let block = graph.block(*input);
+                let is_join = matches!(graph.source(*input), Source::Join(_));
+                let is_written = matches!(graph.source(*input), Source::Result { .. } | Source::Guarded { .. });
+                if is_join && cfg.is_tangled(block) {
+                    if seen.insert(*input) {
+                        work.push(*input);
+                    }
+                } else if is_written && cfg.is_tangled(block) {
+                    if self.parted[block as usize] {
+                        return false;
+                    }
+                } else if *outer.get_or_insert(*input) != *input {
+                    return false;
+                }
+            }
+            if seen.len() > TANGLED {
+                return false;
+            }
+        }
+        true
     }
 
     fn result(&self, node: Node, instruction: u32) -> Option<Known> {
@@ -397,4 +472,157 @@ fn turned(cond: Cond) -> Cond {
 /// What is read at an address: the same where the address is, else data. The index decides what is read, and not what it is.
 fn loaded(address: Known) -> Known {
     if address.is_warp_uniform() { address } else { Known { data: true, index: false, ..address } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::function::decisions;
+    use super::super::testing::{SHAPE, with_cfg};
+    use super::*;
+
+    /// What is known of the operand of the first `popc`: its grain, and whether the index and data have a part in it.
+    fn known_in(shape: Shape, text: &str) -> (u8, bool, bool) {
+        with_cfg(text, |code, cfg| {
+            let mut graph = Graph::new(code, cfg);
+            let decisions = decisions(code, cfg, &mut graph).expect("decisions that can be followed");
+            let at = code.instructions.iter().position(|one| one.op == Op::Popc).expect("a popc");
+            let Some(Operand::Register(register)) = code.sources(&code.instructions[at]).first().copied() else {
+                panic!("a register")
+            };
+            let node = graph.read(register, u32::try_from(at).unwrap_or(0)).expect("it can be followed");
+            let solved = solve(&graph, &decisions, shape, &mut Regions::default());
+            let mut regions = Regions::default();
+            let solver = Solver {
+                graph: &graph,
+                decisions: &decisions,
+                shape,
+                regions: &mut regions,
+                known: solved.into_iter().map(Some).collect(),
+                parted: Vec::new(),
+            };
+            let known = solver.used(node, cfg.block_of[at]).expect("something is known");
+            (known.grain, known.index, known.data)
+        })
+    }
+
+    fn known(text: &str) -> (u8, bool, bool) {
+        known_in(SHAPE, text)
+    }
+
+    fn grain(text: &str) -> u8 {
+        known(&format!("{text} popc.b32 %r9, %r1; ret;")).0
+    }
+
+    #[test]
+    fn special_registers_and_parameters_vary_as_far_as_the_block_says() {
+        let of = |shape, register: &str| known_in(shape, &format!("mov.u32 %r1, {register}; popc.b32 %r9, %r1;")).0;
+        let tile = |x, y, z| Shape { x, y, z, is_entry: true };
+        assert_eq!((of(SHAPE, "%tid.x"), of(SHAPE, "%tid.y"), of(SHAPE, "%tid.z")), (0, BLOCK, BLOCK));
+        assert_eq!((of(tile(16, 16, 1), "%tid.x"), of(tile(16, 16, 1), "%tid.y")), (0, 4));
+        assert_eq!((of(tile(32, 8, 1), "%tid.y"), of(tile(48, 4, 1), "%tid.y")), (WARP, 4));
+        assert_eq!((of(tile(8, 8, 4), "%tid.z"), of(tile(8, 2, 4), "%tid.z")), (WARP, 4));
+        assert_eq!((of(SHAPE, "%laneid"), of(SHAPE, "%lanemask_lt")), (0, 0));
+        assert_eq!((of(SHAPE, "%warpid"), of(SHAPE, "%ctaid.x"), of(SHAPE, "%ntid.x")), (WARP, BLOCK, BLOCK));
+        assert_eq!(known("mov.u32 %r1, %clock; popc.b32 %r9, %r1;"), (0, false, true));
+        let parameter = "ld.param.u32 %r1, [n]; popc.b32 %r9, %r1;";
+        assert_eq!(known(parameter).0, BLOCK);
+        assert_eq!(known_in(Shape { is_entry: false, ..SHAPE }, parameter), (0, true, true));
+    }
+
+    #[test]
+    fn shifts_divisions_and_masks_make_groups_of_threads_equal() {
+        let t = "mov.u32 %r2, %tid.x;";
+        assert_eq!(grain(&format!("{t} shr.u32 %r1, %r2, 5;")), WARP);
+        assert_eq!(grain(&format!("{t} shr.u32 %r1, %r2, 3;")), 3);
+        assert_eq!(grain(&format!("{t} div.u32 %r1, %r2, 96;")), WARP);
+        assert_eq!(grain(&format!("{t} div.u32 %r1, %r2, 48;")), 4);
+        assert_eq!(grain(&format!("{t} and.b32 %r1, %r2, 96;")), WARP);
+        assert_eq!(grain(&format!("{t} and.b32 %r1, %r2, 24;")), 3);
+        assert_eq!(grain(&format!("{t} and.b32 %r1, %r2, 31;")), 0);
+        assert_eq!(grain(&format!("{t} and.b32 %r1, %r2, 0;")), BLOCK);
+        assert_eq!(grain(&format!("{t} add.u32 %r1, %r2, 1;")), 0);
+    }
+
+    #[test]
+    fn a_flat_index_keeps_its_groups_where_the_offset_is_aligned() {
+        let index = "mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x; mad.lo.s32 %r5, %r2, %r3, %r4;";
+        assert_eq!(grain(&format!("{index} shr.u32 %r1, %r5, 5;")), WARP);
+        assert_eq!(grain(&format!("{index} add.s32 %r6, %r5, 8; shr.u32 %r1, %r6, 5;")), 3);
+        assert_eq!(grain(&format!("{index} ld.param.u32 %r7, [n]; add.s32 %r6, %r5, %r7; shr.u32 %r1, %r6, 5;")), 0);
+        let odd = Shape { x: 48, y: 1, z: 1, is_entry: true };
+        assert_eq!(known_in(odd, &format!("{index} shr.u32 %r1, %r5, 5; popc.b32 %r9, %r1;")).0, 4);
+    }
+
+    #[test]
+    fn a_comparison_with_a_multiple_of_32_parts_no_warp() {
+        let compared = |cond: &str, bound: u32| {
+            let text = format!("mov.u32 %r2, %tid.x; setp.{cond}.u32 %p1, %r2, {bound}; selp.b32 %r1, 1, 0, %p1;");
+            grain(&text)
+        };
+        assert_eq!((compared("lt", 64), compared("ge", 64), compared("lt", 48)), (WARP, WARP, 0));
+        assert_eq!((compared("le", 63), compared("gt", 63), compared("le", 64)), (WARP, WARP, 0));
+        assert_eq!((compared("eq", 32), compared("ne", 32)), (0, 0));
+        let turned = "mov.u32 %r2, %tid.x; mov.u32 %r3, 64; setp.gt.u32 %p1, %r3, %r2; selp.b32 %r1, 1, 0, %p1;";
+        assert_eq!(grain(turned), WARP);
+    }
+
+    #[test]
+    fn memory_is_as_uniform_as_its_address_and_exchanges_make_lanes_equal() {
+        assert_eq!(known("ld.global.u32 %r1, [%rd1]; popc.b32 %r9, %r1;"), (BLOCK, false, false));
+        let own = "mov.u32 %r2, %tid.x; mul.wide.u32 %rd2, %r2, 4; ld.global.u32 %r1, [%rd2]; popc.b32 %r9, %r1;";
+        // The index decides what is read, and not what it is.
+        assert_eq!(known(own), (0, false, true));
+        assert_eq!(known("ld.local.u32 %r1, [%rd1]; popc.b32 %r9, %r1;").0, 0);
+        assert_eq!(known("atom.global.add.u32 %r1, [%rd1], 1; popc.b32 %r9, %r1;"), (0, false, true));
+        let t = "mov.u32 %r2, %tid.x;";
+        assert_eq!(grain(&format!("{t} shfl.sync.idx.b32 %r1, %r2, 0, 31, -1;")), WARP);
+        assert_eq!(grain(&format!("{t} shfl.sync.down.b32 %r1, %r2, 1, 31, -1;")), 0);
+        assert_eq!(grain(&format!("{t} redux.sync.add.s32 %r1, %r2, -1;")), WARP);
+        let some = "setp.eq.u32 %p1, %r2, 3; vote.sync.ballot.b32 %r1, %p1, -1;";
+        assert_eq!(grain(&format!("{t} {some}")), WARP);
+        assert_eq!(grain(&format!("{t} match.any.sync.b32 %r1, %r2, -1;")), 0);
+    }
+
+    #[test]
+    fn a_value_is_as_uniform_as_the_branch_that_chooses_it() {
+        let chosen = |condition: &str| {
+            let text = format!("{condition} @%p1 bra A; mov.u32 %r1, 1; bra B; A: mov.u32 %r1, 2; B:");
+            grain(&text)
+        };
+        assert_eq!(chosen("mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 0;"), 0);
+        assert_eq!(chosen("mov.u32 %r2, %tid.x; shr.u32 %r2, %r2, 5; setp.eq.u32 %p1, %r2, 0;"), WARP);
+        assert_eq!(chosen("mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 0;"), BLOCK);
+        let guarded = "mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 0; mov.u32 %r1, 1; @%p1 mov.u32 %r1, 2;";
+        assert_eq!(grain(guarded), 0);
+    }
+
+    #[test]
+    fn a_counter_is_uniform_within_a_loop_and_not_after_it_where_lanes_leave_apart() {
+        let counted = |bound: &str, inside: bool| {
+            let (within, after) = if inside { ("popc.b32 %r9, %r1;", "") } else { ("", "popc.b32 %r9, %r1;") };
+            let text = format!(
+                "mov.u32 %r2, {bound}; mov.u32 %r1, 0;
+                L: {within} add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra L; {after} ret;"
+            );
+            known(&text).0
+        };
+        assert_eq!((counted("100", true), counted("100", false)), (BLOCK, BLOCK));
+        assert_eq!((counted("%tid.x", true), counted("%tid.x", false)), (BLOCK, 0));
+    }
+
+    #[test]
+    fn a_value_of_a_tangled_cycle_is_unknown_where_lanes_come_into_it_by_different_ways() {
+        let cycle = |p1: &str, first: &str, step: &str| {
+            let text = format!(
+                "mov.u32 %r2, {p1}; setp.eq.u32 %p1, %r2, 3; mov.u32 %r1, 0; @%p1 bra B; {first}
+                A: {step} B: popc.b32 %r9, %r1; @%p2 bra A; ret;"
+            );
+            known(&text).0
+        };
+        assert_eq!(cycle("%tid.x", "", "add.s32 %r1, %r1, 1;"), 0);
+        assert_eq!(cycle("%tid.x", "mov.u32 %r1, 7;", "neg.s32 %r8, %r8;"), 0);
+        assert_eq!(cycle("%tid.x", "mov.u32 %r1, 7;", "add.s32 %r1, %r1, 1;"), 0);
+        assert!(cycle("%tid.x", "", "neg.s32 %r8, %r8;") >= WARP, "it never changes");
+        assert!(cycle("%ctaid.x", "mov.u32 %r1, 7;", "add.s32 %r1, %r1, 1;") >= WARP, "all lanes go one way");
+    }
 }

@@ -12,6 +12,8 @@ pub mod region;
 pub mod rows;
 pub mod sample;
 pub mod steps;
+#[cfg(test)]
+mod testing;
 pub mod value;
 pub mod verdict;
 pub mod warp;

@@ -55,7 +55,11 @@ pub fn look(
             .collect();
         for (looked, calls) in looked.into_iter().flatten() {
             for (callee, shape, arguments) in calls {
-                contexts.entry(callee).or_default().push((shape, arguments));
+                let known = contexts.entry(callee).or_default();
+                // One more shows that there are too many; what the others pass is not kept.
+                if known.len() <= CALLERS {
+                    known.push((shape, arguments));
+                }
             }
             let at = looked.function;
             found[at] = Some(looked);

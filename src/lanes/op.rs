@@ -29,7 +29,10 @@ pub(super) fn compute(one: &Instruction, place: u16, destinations: usize, args: 
     match one.op {
         Op::Mov | Op::Cvta => moved(one, place, destinations, args),
         Op::Setp => compared(one, place, args),
-        Op::Set => compared(one, 0, args).map(|truth| if truth != 0 { mask(one.kind.width()) } else { 0 }),
+        Op::Set => {
+            let yes = if one.kind == Type::F32 { of_f32(1.0) } else { mask(one.kind.width()) };
+            compared(one, 0, args).map(|truth| if truth != 0 { yes } else { 0 })
+        }
         Op::Selp => match args {
             [yes, no, condition] => condition.choose(yes, no, extent),
             _ => unknown(one, place, args),
@@ -184,12 +187,13 @@ fn converted(one: &Instruction, arg: &Value) -> Value {
     let float = move |bits: u64| if from == Type::F32 { f64::from(f32_of(bits)) } else { f64::from_bits(bits) };
     match (from, to) {
         (Type::Small, _) | (_, Type::Small) => arg.clone(),
-        (Type::F32 | Type::F64, Type::F32) => arg.map(|bits| of_f32(rounded(float(bits)) as f32)),
-        (Type::F32 | Type::F64, Type::F64) => arg.map(|bits| rounded(float(bits)).to_bits()),
+        (Type::F32 | Type::F64, Type::F32) => arg.map(|bits| of_f32(limited(one, rounded(float(bits))) as f32)),
+        (Type::F32 | Type::F64, Type::F64) => arg.map(|bits| limited(one, rounded(float(bits))).to_bits()),
+        // What is too large becomes the largest number, and what is none becomes 0, as with Rust's conversions.
         (Type::F32 | Type::F64, to) => arg.map(|bits| {
             let value = rounded(float(bits)).trunc();
-            let whole = if to.is_signed() { (value as i64).cast_unsigned() } else { value as u64 };
-            whole & mask(to.width())
+            let whole = if to.is_signed() { i128::from(value as i64) } else { i128::from(value as u64) };
+            held(to, saturated(to, whole))
         }),
         (from, Type::F32 | Type::F64) => arg.map(|bits| {
             let value = bits & mask(from.width());
@@ -198,9 +202,41 @@ fn converted(one: &Instruction, arg: &Value) -> Value {
         }),
         (from, to) => arg.map(|bits| {
             let value = bits & mask(from.width());
-            let value = if from.is_signed() { signed(value, from.width()).cast_unsigned() } else { value };
-            value & mask(to.width())
+            let value = if from.is_signed() { i128::from(signed(value, from.width())) } else { i128::from(value) };
+            held(to, if one.mods.is_saturating() { saturated(to, value) } else { value })
         }),
+    }
+}
+
+/// The number of an integer type that is nearest.
+fn saturated(to: Type, value: i128) -> i128 {
+    let bits = to.width().clamp(1, 64);
+    if to.is_signed() {
+        value.clamp(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    } else {
+        value.clamp(0, (1 << bits) - 1)
+    }
+}
+
+/// The low bits of a number; in a register that has more, a sign goes on.
+#[allow(clippy::cast_possible_truncation, reason = "the part that a register holds")]
+fn held(to: Type, value: i128) -> u64 {
+    let bits = to.width();
+    let low = value.cast_unsigned() as u64 & mask(bits);
+    if to.is_signed() { signed(low, bits).cast_unsigned() & mask(bits.max(32)) } else { low }
+}
+
+/// What a register holds after a load of the type.
+pub(super) fn loaded(kind: Type, value: u64) -> u64 {
+    if kind.width() >= 64 { value } else { held(kind, i128::from(value)) }
+}
+
+/// With `.sat` a floating-point number ends at 0 and 1.
+fn limited(one: &Instruction, value: f64) -> f64 {
+    match one.mods.is_saturating() {
+        true if value.is_nan() => 0.0,
+        true => value.clamp(0.0, 1.0),
+        false => value,
     }
 }
 
@@ -319,7 +355,12 @@ fn floating(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
         Op::Tanh => unary!(f64::tanh),
         _ => None,
     };
-    result.unwrap_or_else(|| unknown(one, place, args))
+    let result = result.unwrap_or_else(|| unknown(one, place, args));
+    #[allow(clippy::cast_possible_truncation, reason = "0, 1, or the same again")]
+    match one.mods.is_saturating() {
+        true if single => result.map(|bits| of_f32(limited(one, f64::from(f32_of(bits))) as f32)),
+        _ => result,
+    }
 }
 
 fn integer(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Value {
@@ -352,6 +393,8 @@ fn integer(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Val
         };
     }
     let result = match one.op {
+        Op::Add if one.mods.is_saturating() => summed(a, b, one.kind, |a, b| a + b),
+        Op::Sub if one.mods.is_saturating() => summed(a, b, one.kind, |a, b| a - b),
         Op::Add => binary!(u64::wrapping_add),
         Op::Sub => binary!(u64::wrapping_sub),
         Op::And => binary!(|a: u64, b: u64| a & b),
@@ -368,12 +411,14 @@ fn integer(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Val
         Op::Bfind => a.map(|a| a.map(|a| bit_found(a & low, bits, is_signed, one.mods.is_shift_amount()))),
         Op::Min => ordered!(u64::min, i64::min),
         Op::Max => ordered!(u64::max, i64::max),
-        Op::Div => ordered!(|a: u64, b: u64| a.checked_div(b).unwrap_or(u64::MAX), |a: i64, b: i64| a
-            .checked_div(b)
-            .unwrap_or(-1)),
-        Op::Rem => {
-            ordered!(|a: u64, b: u64| a.checked_rem(b).unwrap_or(a), |a: i64, b: i64| a.checked_rem(b).unwrap_or(a))
-        }
+        Op::Div => ordered!(|a: u64, b: u64| a.checked_div(b).unwrap_or(u64::MAX), |a: i64, b: i64| match b {
+            0 => -1,
+            b => a.wrapping_div(b),
+        }),
+        Op::Rem => ordered!(|a: u64, b: u64| a.checked_rem(b).unwrap_or(a), |a: i64, b: i64| match b {
+            0 => a,
+            b => a.wrapping_rem(b),
+        }),
         Op::Shl => {
             a.zip(b).map(|(a, b)| a.zip(b, |a, b| if b & 0xffff_ffff < u64::from(bits) { a << b & low } else { 0 }))
         }
@@ -422,10 +467,19 @@ fn integer(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Val
                 if is_left { (both << by) >> 32 & 0xffff_ffff } else { both >> by & 0xffff_ffff }
             })
         }),
-        Op::Prmt if args.len() == 3 => a.zip(b).zip(c).map(|((a, b), c)| a.zip3(b, c, extent, permuted)),
+        Op::Prmt if args.len() == 3 && !one.mods.is_permute_mode() => {
+            a.zip(b).zip(c).map(|((a, b), c)| a.zip3(b, c, extent, permuted))
+        }
         _ => None,
     };
     result.unwrap_or_else(|| unknown(one, place, args))
+}
+
+/// A sum or a difference that ends at the least and the largest number of its type.
+fn summed(a: Option<&Value>, b: Option<&Value>, kind: Type, f: fn(i128, i128) -> i128) -> Option<Value> {
+    let bits = kind.width();
+    let number = move |value| i128::from(signed(value, bits));
+    a.zip(b).map(|(a, b)| a.zip(b, |a, b| held(kind, saturated(kind, f(number(a), number(b))))))
 }
 
 fn multiplied(one: &Instruction, bits: u32, a: &Value, b: &Value) -> Value {
@@ -464,10 +518,10 @@ fn field(value: u64, at: u64, length: u64, bits: u32, is_signed: bool) -> u64 {
     if length == 0 {
         return 0;
     }
-    let shifted = if at >= 64 {
+    let shifted = if is_signed {
+        (signed(value, bits) >> at.min(63)).cast_unsigned()
+    } else if at >= 64 {
         0
-    } else if is_signed {
-        (signed(value, bits) >> at).cast_unsigned()
     } else {
         value >> at
     };
@@ -480,8 +534,8 @@ fn field(value: u64, at: u64, length: u64, bits: u32, is_signed: bool) -> u64 {
 fn inserted(part: &Value, into: &Value, at: &Value, length: &Value, low: u64, extent: Extent) -> Value {
     #[allow(clippy::cast_possible_truncation, reason = "at most 64")]
     let window = at.zip(length, |at, length| {
-        let (at, length) = ((at & 255).min(63), (length & 255).min(64) as u32);
-        mask(length) << at
+        let (at, length) = (at & 255, (length & 255).min(64) as u32);
+        if at < 64 { mask(length) << at } else { 0 }
     });
     let shifted = part.zip(at, |part, at| part << (at & 255).min(63));
     window.zip3(&shifted, into, extent, move |window, part, into| (part & window | into & !window) & low)
@@ -503,4 +557,350 @@ fn permuted(a: u64, b: u64, selector: u64) -> u64 {
         let byte = if pick & 8 == 0 { byte } else { 0xff * (byte >> 7) };
         all | byte << (8 * at)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::with_code;
+    use super::super::value::ALL;
+    use super::*;
+
+    const EXTENT: Extent = Extent { threads: 64, environments: ALL };
+
+    /// What each destination of an instruction holds, for values of its sources.
+    fn results(line: &str, args: &[Value]) -> Vec<Value> {
+        with_code(&format!("{line};"), |code| {
+            let one = &code.instructions[0];
+            let places = code.destinations(one).len();
+            (0_u16..).take(places).map(|place| compute(one, place, places, args, EXTENT)).collect()
+        })
+    }
+
+    /// The same for operands that are `args` in every lane.
+    fn result(line: &str, args: &[u64]) -> u64 {
+        let args: Vec<Value> = args.iter().map(|arg| Value::constant(*arg)).collect();
+        results(line, &args)[0].as_constant().expect("one value")
+    }
+
+    fn check(cases: &[(&str, &[u64], u64)]) {
+        for (line, args, expected) in cases {
+            assert_eq!(result(line, args), *expected, "{line} of {args:x?}");
+        }
+    }
+
+    const M1: u64 = 0xffff_ffff;
+    const M1_64: u64 = u64::MAX;
+
+    #[test]
+    fn arithmetic_wraps_at_the_width_of_its_type() {
+        check(&[
+            ("add.s32 %r1, %r2, %r3", &[M1, 2], 1),
+            ("add.u64 %rd1, %rd2, %rd3", &[M1, 2], 0x1_0000_0001),
+            ("add.sat.s32 %r1, %r2, %r3", &[0x7fff_ffff, 1], 0x7fff_ffff),
+            ("sub.sat.s32 %r1, %r2, %r3", &[0x8000_0000, 1], 0x8000_0000),
+            ("sub.sat.s32 %r1, %r2, %r3", &[3, 5], 0xffff_fffe),
+            ("sub.s32 %r1, %r2, %r3", &[1, 2], M1),
+            ("sub.u16 %rs1, %rs2, %rs3", &[1, 2], 0xffff),
+            ("neg.s32 %r1, %r2", &[1], M1),
+            ("abs.s32 %r1, %r2", &[0xffff_fffb], 5),
+            ("abs.s64 %rd1, %rd2", &[M1_64], 1),
+            ("min.s32 %r1, %r2, %r3", &[M1, 1], M1),
+            ("min.u32 %r1, %r2, %r3", &[M1, 1], 1),
+            ("max.s32 %r1, %r2, %r3", &[M1, 1], 1),
+            ("max.u32 %r1, %r2, %r3", &[M1, 1], M1),
+            ("sad.s32 %r1, %r2, %r3, %r4", &[0xffff_fffe, 5, 100], 107),
+            ("sad.u32 %r1, %r2, %r3, %r4", &[0xffff_fffe, 5, 100], 93),
+        ]);
+    }
+
+    #[test]
+    fn products_keep_the_part_that_they_name() {
+        check(&[
+            ("mul.lo.s32 %r1, %r2, %r3", &[0x1_0001, 0x1_0001], 0x2_0001),
+            ("mul.hi.u32 %r1, %r2, %r3", &[M1, M1], 0xffff_fffe),
+            ("mul.hi.s32 %r1, %r2, %r3", &[M1, M1], 0),
+            ("mul.hi.s32 %r1, %r2, %r3", &[M1, 1], M1),
+            ("mul.hi.u64 %rd1, %rd2, %rd3", &[M1_64, 2], 1),
+            ("mul.wide.s32 %rd1, %r2, %r3", &[M1, 4], M1_64 - 3),
+            ("mul.wide.u32 %rd1, %r2, %r3", &[M1, 4], 0x3_ffff_fffc),
+            ("mul.wide.u16 %r1, %rs2, %rs3", &[0xffff, 0xffff], 0xfffe_0001),
+            ("mul24.lo.u32 %r1, %r2, %r3", &[0xff00_0002, 3], 6),
+            ("mul24.lo.s32 %r1, %r2, %r3", &[0x00ff_ffff, 3], 0xffff_fffd),
+            ("mad.lo.s32 %r1, %r2, %r3, %r4", &[3, 5, M1], 14),
+            ("mad.hi.u32 %r1, %r2, %r3, %r4", &[M1, M1, 3], 1),
+            ("mad.wide.s32 %rd1, %r2, %r3, %rd4", &[M1, 4, 0x1_0000_0000], 0xffff_fffc),
+            ("mad.wide.u32 %rd1, %r2, %r3, %rd4", &[2, 4, 0x1_0000_0000], 0x1_0000_0008),
+        ]);
+    }
+
+    #[test]
+    fn division_takes_the_sign_into_account_and_survives_zero() {
+        check(&[
+            ("div.s32 %r1, %r2, %r3", &[0xffff_fff9, 2], 0xffff_fffd),
+            ("div.u32 %r1, %r2, %r3", &[0xffff_fff9, 2], 0x7fff_fffc),
+            ("rem.s32 %r1, %r2, %r3", &[0xffff_fff9, 4], 0xffff_fffd),
+            ("rem.u32 %r1, %r2, %r3", &[0xffff_fff9, 4], 1),
+            ("div.u32 %r1, %r2, %r3", &[7, 0], M1),
+            ("rem.u32 %r1, %r2, %r3", &[7, 0], 7),
+            ("div.s64 %rd1, %rd2, %rd3", &[1 << 63, M1_64], 1 << 63),
+            ("rem.s64 %rd1, %rd2, %rd3", &[1 << 63, M1_64], 0),
+        ]);
+    }
+
+    #[test]
+    fn shifts_end_at_the_width() {
+        check(&[
+            ("shl.b32 %r1, %r2, %r3", &[1, 31], 0x8000_0000),
+            ("shl.b32 %r1, %r2, %r3", &[1, 32], 0),
+            ("shl.b64 %rd1, %rd2, %r3", &[1, 63], 1 << 63),
+            ("shl.b64 %rd1, %rd2, %r3", &[1, M1], 0),
+            ("shr.u32 %r1, %r2, %r3", &[0x8000_0000, 31], 1),
+            ("shr.u32 %r1, %r2, %r3", &[0x8000_0000, 40], 0),
+            ("shr.s32 %r1, %r2, %r3", &[0x8000_0000, 40], M1),
+            ("shr.s32 %r1, %r2, %r3", &[0x8000_0000, 4], 0xf800_0000),
+            ("shr.s64 %rd1, %rd2, %r3", &[1 << 63, 200], M1_64),
+            ("shr.u64 %rd1, %rd2, %r3", &[1 << 63, 64], 0),
+            ("shf.l.wrap.b32 %r1, %r2, %r3, %r4", &[0x1234_5678, 0x9abc_def0, 8], 0xbcde_f012),
+            ("shf.r.wrap.b32 %r1, %r2, %r3, %r4", &[0x1234_5678, 0x9abc_def0, 8], 0xf012_3456),
+            ("shf.l.clamp.b32 %r1, %r2, %r3, %r4", &[0x1234_5678, 0x9abc_def0, 40], 0x1234_5678),
+            ("shf.r.clamp.b32 %r1, %r2, %r3, %r4", &[0x1234_5678, 0x9abc_def0, 40], 0x9abc_def0),
+            ("shf.l.wrap.b32 %r1, %r2, %r3, %r4", &[0x1234_5678, 0x9abc_def0, 40], 0xbcde_f012),
+        ]);
+    }
+
+    #[test]
+    fn bits_are_counted_found_and_turned() {
+        check(&[
+            ("popc.b32 %r1, %r2", &[0xf0f0_0001], 9),
+            ("popc.b64 %r1, %rd2", &[M1_64], 64),
+            ("clz.b32 %r1, %r2", &[1], 31),
+            ("clz.b32 %r1, %r2", &[0], 32),
+            ("clz.b64 %r1, %rd2", &[0xffff], 48),
+            ("bfind.u32 %r1, %r2", &[0x0001_0000], 16),
+            ("bfind.u32 %r1, %r2", &[0], M1),
+            ("bfind.shiftamt.u32 %r1, %r2", &[0x0001_0000], 15),
+            ("bfind.s32 %r1, %r2", &[0xffff_0000], 15),
+            ("bfind.s32 %r1, %r2", &[M1], M1),
+            ("bfind.u64 %r1, %rd2", &[1 << 40], 40),
+            ("brev.b32 %r1, %r2", &[1], 0x8000_0000),
+            ("brev.b32 %r1, %r2", &[0x1234_5678], 0x1e6a_2c48),
+            ("brev.b64 %rd1, %rd2", &[2], 1 << 62),
+            ("not.b32 %r1, %r2", &[0xff], 0xffff_ff00),
+            ("not.pred %p1, %p2", &[1], 0),
+            ("cnot.b32 %r1, %r2", &[0], 1),
+            ("cnot.b32 %r1, %r2", &[5], 0),
+            ("and.b32 %r1, %r2, %r3", &[0b1100, 0b1010], 0b1000),
+            ("or.b32 %r1, %r2, %r3", &[0b1100, 0b1010], 0b1110),
+            ("xor.b32 %r1, %r2, %r3", &[0b1100, 0b1010], 0b0110),
+        ]);
+    }
+
+    #[test]
+    fn fields_are_taken_out_and_put_in() {
+        check(&[
+            ("bfe.u32 %r1, %r2, %r3, %r4", &[0xabcd_1234, 8, 8], 0x12),
+            ("bfe.u32 %r1, %r2, %r3, %r4", &[0xabcd_1234, 24, 16], 0xab),
+            ("bfe.s32 %r1, %r2, %r3, %r4", &[0xabcd_1234, 24, 8], 0xffff_ffab),
+            ("bfe.s32 %r1, %r2, %r3, %r4", &[0xabcd_1234, 28, 16], 0xffff_fffa),
+            ("bfe.s32 %r1, %r2, %r3, %r4", &[0x0000_0080, 4, 4], 0xffff_fff8),
+            ("bfe.s32 %r1, %r2, %r3, %r4", &[0x8000_0000, 40, 4], M1),
+            ("bfe.s32 %r1, %r2, %r3, %r4", &[0x8000_0000, 200, 4], M1),
+            ("bfe.u32 %r1, %r2, %r3, %r4", &[M1, 200, 4], 0),
+            ("bfe.s32 %r1, %r2, %r3, %r4", &[M1, 5, 0], 0),
+            ("bfe.u32 %r1, %r2, %r3, %r4", &[M1, 256, 4], 0xf),
+            ("bfe.u64 %rd1, %rd2, %r3, %r4", &[0x1234_5678_9abc_def0, 60, 8], 1),
+            ("bfe.s64 %rd1, %rd2, %r3, %r4", &[1 << 63, 64, 8], M1_64),
+            ("bfi.b32 %r1, %r2, %r3, %r4, %r5", &[0xff, 0x1234_5678, 8, 4], 0x1234_5f78),
+            ("bfi.b32 %r1, %r2, %r3, %r4, %r5", &[0xff, 0, 28, 8], 0xf000_0000),
+            ("bfi.b32 %r1, %r2, %r3, %r4, %r5", &[0xff, 7, 40, 8], 7),
+            ("bfi.b32 %r1, %r2, %r3, %r4, %r5", &[0xff, 7, 3, 0], 7),
+            ("bfi.b64 %rd1, %rd2, %rd3, %r4, %r5", &[1, 0, 63, 1], 1 << 63),
+            ("bfi.b64 %rd1, %rd2, %rd3, %r4, %r5", &[1, 0, 64, 1], 0),
+            ("bfi.b64 %rd1, %rd2, %rd3, %r4, %r5", &[5, M1_64, 0, 64], 5),
+        ]);
+    }
+
+    #[test]
+    fn tables_of_logic_and_selections_of_bytes_are_as_in_the_manual() {
+        let (a, b, c) = (0xf0, 0xcc, 0xaa);
+        check(&[
+            ("lop3.b32 %r1, %r2, %r3, %r4, 0x80", &[a, b, c, 0x80], a & b & c),
+            ("lop3.b32 %r1, %r2, %r3, %r4, 0xFE", &[a, b, c, 0xfe], a | b | c),
+            ("lop3.b32 %r1, %r2, %r3, %r4, 0x96", &[a, b, c, 0x96], a ^ b ^ c),
+            ("lop3.b32 %r1, %r2, %r3, %r4, 0x40", &[a, b, c, 0x40], a & b & !c),
+            ("lop3.b32 %r1, %r2, %r3, %r4, 0x1", &[a, b, c, 0x01], !(a | b | c) & M1),
+            ("prmt.b32 %r1, %r2, %r3, %r4", &[0x3322_1100, 0x7766_5544, 0x7531], 0x7755_3311),
+            ("prmt.b32 %r1, %r2, %r3, %r4", &[0x3322_1100, 0x7766_5544, 0x0123], 0x0011_2233),
+            ("prmt.b32 %r1, %r2, %r3, %r4", &[0x0000_0080, 0, 0x888c], 0xffff_ff00),
+        ]);
+    }
+
+    #[test]
+    fn choices_look_at_their_condition() {
+        check(&[
+            ("selp.b32 %r1, %r2, %r3, %p1", &[7, 9, 1], 7),
+            ("selp.b32 %r1, %r2, %r3, %p1", &[7, 9, 0], 9),
+            ("slct.s32.s32 %r1, %r2, %r3, %r4", &[7, 9, 0], 7),
+            ("slct.s32.s32 %r1, %r2, %r3, %r4", &[7, 9, M1], 9),
+            ("slct.u64.s32 %rd1, %rd2, %rd3, %r4", &[7, 9, 0x8000_0000], 9),
+            ("slct.f32.f32 %f1, %f2, %f3, %f4", &[7, 9, u64::from((-1.0_f32).to_bits())], 9),
+            ("set.lt.u32.s32 %r1, %r2, %r3", &[M1, 0], M1),
+            ("set.lt.u32.u32 %r1, %r2, %r3", &[M1, 0], 0),
+            ("set.lt.f32.s32 %f1, %r2, %r3", &[M1, 0], u64::from(1.0_f32.to_bits())),
+        ]);
+    }
+
+    #[test]
+    fn comparisons_follow_their_type_and_join_with_a_predicate() {
+        let pair = |line: &str, args: &[u64]| {
+            let args: Vec<Value> = args.iter().map(|arg| Value::constant(*arg)).collect();
+            let found: Vec<u64> = results(line, &args).iter().filter_map(Value::as_constant).collect();
+            (found[0], found[1])
+        };
+        check(&[
+            ("setp.lt.s32 %p1, %r1, %r2", &[M1, 0], 1),
+            ("setp.lt.u32 %p1, %r1, %r2", &[M1, 0], 0),
+            ("setp.lo.u32 %p1, %r1, %r2", &[0, M1], 1),
+            ("setp.hs.u32 %p1, %r1, %r2", &[M1, M1], 1),
+            ("setp.eq.s64 %p1, %rd1, %rd2", &[1 << 40, 0], 0),
+            ("setp.eq.s32 %p1, %r1, %r2", &[1 << 40, 0], 1),
+        ]);
+        let nan = u64::from(f32::NAN.to_bits());
+        let one = u64::from(1.0_f32.to_bits());
+        check(&[
+            ("setp.lt.f32 %p1, %f1, %f2", &[nan, one], 0),
+            ("setp.ltu.f32 %p1, %f1, %f2", &[nan, one], 1),
+            ("setp.ne.f32 %p1, %f1, %f2", &[nan, one], 0),
+            ("setp.neu.f32 %p1, %f1, %f2", &[nan, one], 1),
+            ("setp.num.f32 %p1, %f1, %f2", &[nan, one], 0),
+            ("setp.nan.f32 %p1, %f1, %f2", &[nan, one], 1),
+            ("setp.gt.f64 %p1, %fd1, %fd2", &[2.0_f64.to_bits(), (-2.0_f64).to_bits()], 1),
+        ]);
+        assert_eq!(pair("setp.eq.s32 %p1|%p2, %r1, %r2", &[1, 1]), (1, 0));
+        assert_eq!(pair("setp.eq.and.s32 %p1|%p2, %r1, %r2, %p3", &[1, 1, 0]), (0, 0));
+        assert_eq!(pair("setp.eq.or.s32 %p1|%p2, %r1, %r2, %p3", &[1, 2, 1]), (1, 1));
+        assert_eq!(pair("setp.eq.xor.s32 %p1|%p2, %r1, %r2, %p3", &[1, 1, 1]), (0, 1));
+    }
+
+    #[test]
+    fn conversions_extend_cut_round_and_end_at_the_type() {
+        let f = |value: f32| u64::from(value.to_bits());
+        check(&[
+            ("cvt.s64.s32 %rd1, %r1", &[M1], M1_64),
+            ("cvt.u64.u32 %rd1, %r1", &[M1], M1),
+            ("cvt.u32.u64 %r1, %rd1", &[0x1_0000_0005], 5),
+            ("cvt.s32.s8 %r1, %r2", &[0x80], 0xffff_ff80),
+            ("cvt.u32.u8 %r1, %r2", &[0x180], 0x80),
+            ("cvt.s16.s8 %rs1, %rs2", &[0x80], 0xffff_ff80),
+            ("cvt.s8.s32 %rs1, %r2", &[0x1ff], 0xffff_ffff),
+            ("cvt.sat.u8.s32 %r1, %r2", &[M1], 0),
+            ("cvt.sat.u8.s32 %r1, %r2", &[300], 255),
+            ("cvt.sat.s8.s32 %r1, %r2", &[300], 127),
+            ("cvt.rn.f32.s32 %f1, %r1", &[M1], f(-1.0)),
+            ("cvt.rn.f32.u32 %f1, %r1", &[M1], f(4_294_967_296.0)),
+            ("cvt.f64.f32 %fd1, %f1", &[f(0.5)], 0.5_f64.to_bits()),
+            ("cvt.rn.f32.f64 %f1, %fd1", &[0.5_f64.to_bits()], f(0.5)),
+            ("cvt.rzi.s32.f32 %r1, %f1", &[f(-2.7)], 0xffff_fffe),
+            ("cvt.rmi.s32.f32 %r1, %f1", &[f(-2.2)], 0xffff_fffd),
+            ("cvt.rpi.s32.f32 %r1, %f1", &[f(2.2)], 3),
+            ("cvt.rni.s32.f32 %r1, %f1", &[f(2.5)], 2),
+            ("cvt.rzi.s32.f32 %r1, %f1", &[f(1e20)], 0x7fff_ffff),
+            ("cvt.rzi.u32.f32 %r1, %f1", &[f(1e20)], M1),
+            ("cvt.rzi.u32.f32 %r1, %f1", &[f(-5.0)], 0),
+            ("cvt.rzi.s32.f32 %r1, %f1", &[f(f32::NAN)], 0),
+            ("cvt.rmi.f32.f32 %f1, %f2", &[f(-0.5)], f(-1.0)),
+            ("cvt.sat.f32.f32 %f1, %f2", &[f(7.0)], f(1.0)),
+        ]);
+    }
+
+    #[test]
+    fn moves_pack_and_unpack() {
+        check(&[
+            ("mov.b64 %rd1, {%r1, %r2}", &[0x1111_1111, 0x2222_2222], 0x2222_2222_1111_1111),
+            ("mov.b32 %r1, {%rs1, %rs2}", &[0x1_aaaa, 0xbbbb], 0xbbbb_aaaa),
+            ("mov.u32 %r1, %r2", &[0x1_0000_0007], 7),
+            ("cvta.to.global.u64 %rd1, %rd2", &[M1_64], M1_64),
+        ]);
+        let parts = results("mov.b64 {%r1, %r2}, %rd1", &[Value::constant(0x2222_2222_1111_1111)]);
+        assert_eq!(parts.iter().filter_map(Value::as_constant).collect::<Vec<_>>(), [0x1111_1111, 0x2222_2222]);
+    }
+
+    #[test]
+    fn floating_point_is_that_of_its_width() {
+        let f = |value: f32| u64::from(value.to_bits());
+        check(&[
+            ("add.f32 %f1, %f2, %f3", &[f(0.1), f(0.2)], f(0.1 + 0.2)),
+            ("add.sat.f32 %f1, %f2, %f3", &[f(0.7), f(0.7)], f(1.0)),
+            ("sub.f64 %fd1, %fd2, %fd3", &[1.5_f64.to_bits(), 0.5_f64.to_bits()], 1.0_f64.to_bits()),
+            ("fma.rn.f32 %f1, %f2, %f3, %f4", &[f(2.0), f(3.0), f(1.0)], f(7.0)),
+            ("mad.rn.f64 %fd1, %fd2, %fd3, %fd4", &[2.0_f64, 3.0, 1.0].map(f64::to_bits), 7.0_f64.to_bits()),
+            ("neg.f32 %f1, %f2", &[f(2.0)], f(-2.0)),
+            ("abs.f32 %f1, %f2", &[f(-2.0)], f(2.0)),
+            ("min.f32 %f1, %f2, %f3", &[f(f32::NAN), f(2.0)], f(2.0)),
+            ("sqrt.rn.f32 %f1, %f2", &[f(9.0)], f(3.0)),
+            ("rcp.rn.f32 %f1, %f2", &[f(4.0)], f(0.25)),
+            ("ex2.approx.f32 %f1, %f2", &[f(3.0)], f(8.0)),
+        ]);
+    }
+
+    fn threads() -> Value {
+        Value::of_threads(EXTENT, |thread| thread as u64)
+    }
+
+    /// What two lanes of the first warp and one of the second get.
+    fn lanes(line: &str, by: u64, clamp: u64) -> [u64; 3] {
+        let args = [threads(), Value::constant(by), Value::constant(clamp), Value::constant(M1)];
+        let value = &results(line, &args)[0];
+        [0, 21, 33].map(|thread| value.at(0, thread))
+    }
+
+    #[test]
+    fn shuffles_read_the_lane_that_the_manual_says_within_their_segment() {
+        assert_eq!(lanes("shfl.sync.up.b32 %r1|%p1, %r2, %r3, %r4, %r5", 1, 0), [0, 20, 32]);
+        assert_eq!(lanes("shfl.sync.down.b32 %r1|%p1, %r2, %r3, %r4, %r5", 16, 31), [16, 21, 49]);
+        assert_eq!(lanes("shfl.sync.bfly.b32 %r1|%p1, %r2, %r3, %r4, %r5", 16, 31), [16, 5, 49]);
+        assert_eq!(lanes("shfl.sync.idx.b32 %r1|%p1, %r2, %r3, %r4, %r5", 5, 31), [5, 5, 37]);
+        // Segments of eight lanes: `(32 - 8) << 8` and, but for `up`, 31.
+        let eight = (32 - 8) << 8;
+        assert_eq!(lanes("shfl.sync.up.b32 %r1|%p1, %r2, %r3, %r4, %r5", 6, eight), [0, 21, 33]);
+        assert_eq!(lanes("shfl.sync.up.b32 %r1|%p1, %r2, %r3, %r4, %r5", 5, eight), [0, 16, 33]);
+        assert_eq!(lanes("shfl.sync.down.b32 %r1|%p1, %r2, %r3, %r4, %r5", 2, eight | 31), [2, 23, 35]);
+        assert_eq!(lanes("shfl.sync.down.b32 %r1|%p1, %r2, %r3, %r4, %r5", 3, eight | 31), [3, 21, 36]);
+        assert_eq!(lanes("shfl.sync.idx.b32 %r1|%p1, %r2, %r3, %r4, %r5", 1, eight | 31), [1, 17, 33]);
+    }
+
+    #[test]
+    fn a_shuffle_tells_whether_its_lane_is_in_the_segment() {
+        let args = [threads(), Value::constant(16), Value::constant(31), Value::constant(M1)];
+        let found = results("shfl.sync.down.b32 %r1|%p1, %r2, %r3, %r4, %r5", &args);
+        assert_eq!([0, 15, 16, 31, 47, 48].map(|thread| found[1].at(0, thread)), [1, 1, 0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn votes_and_matches_ask_the_lanes_of_a_warp() {
+        let odd = threads().map(|thread| thread & 1);
+        let late = threads().map(|thread| u64::from(thread >= 32));
+        let vote = |mode: &str, value: &Value| {
+            let found = &results(&format!("vote.sync.{mode} %r1, %p1, %r2"), &[value.clone(), Value::constant(M1)])[0];
+            [found.at(0, 0), found.at(0, 63)]
+        };
+        assert_eq!(vote("ballot.b32", &odd), [0xaaaa_aaaa, 0xaaaa_aaaa]);
+        assert_eq!(vote("ballot.b32", &late), [0, M1]);
+        assert_eq!(vote("any.pred", &late), [0, 1]);
+        assert_eq!(vote("all.pred", &odd), [0, 0]);
+        assert_eq!(vote("all.pred", &late), [0, 1]);
+        assert_eq!(vote("uni.pred", &late), [1, 1]);
+        assert_eq!(vote("uni.pred", &odd), [0, 0]);
+        let alike = &results("match.any.sync.b32 %r1, %r2, %r3", &[odd, Value::constant(M1)])[0];
+        assert_eq!([0, 1, 63].map(|thread| alike.at(0, thread)), [0x5555_5555, 0xaaaa_aaaa, 0xaaaa_aaaa]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_equal_for_equal_operands_and_else_hardly_ever() {
+        let found = &results("frobnicate.b32 %r1, %r2", &[threads().map(|thread| thread / 4)])[0];
+        assert_eq!(found.at(0, 0), found.at(0, 3));
+        assert_ne!(found.at(0, 3), found.at(0, 4));
+        let other = &results("prmt.b32.f4e %r1, %r2, %r3, %r4", &[threads(), threads(), threads()])[0];
+        assert_ne!(other.at(0, 1), other.at(0, 2));
+    }
 }

@@ -531,3 +531,46 @@ fn moved(start: &HashMap<Node, Value>, moves: &HashMap<Node, Value>, count: &Val
     };
     start.iter().map(after).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SHAPE, judged};
+    use super::*;
+
+    /// How far apart lanes leave the loop `for (i = start; i < end; i += step)`.
+    fn spread(before: &str, end: &str, step: &str) -> Spread {
+        let text = format!(
+            "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 31; {before}
+            L: neg.s32 %r9, %r9; add.s32 %r4, %r4, {step}; setp.lt.s32 %p1, %r4, {end}; @%p1 bra L; ret;"
+        );
+        judged(SHAPE, &text)[0].spread.expect("a spread")
+    }
+
+    #[test]
+    fn lanes_that_count_to_their_number_leave_one_by_one() {
+        let found = spread("mov.u32 %r4, 0; add.s32 %r5, %r3, 1;", "%r5", "1");
+        assert!((found.share - 1.0).abs() < 1e-9, "{found:?}");
+        // Lane l runs l + 1 times: 1 to 32, 16.5 in the mean.
+        assert!((found.idle - 15.5 / 32.0).abs() < 1e-9 && (found.trips.0 - 32.0).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn lanes_that_start_apart_by_less_than_a_step_leave_together() {
+        let found = spread("mov.u32 %r4, %r2;", "1000", "256");
+        assert!(found.share == 0.0 && found.idle < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn a_long_loop_is_counted_without_being_run() {
+        let found = spread("mov.u32 %r4, %r3;", "10000", "1");
+        assert!((found.share - 1.0).abs() < 1e-9, "{found:?}");
+        assert!((found.trips.0 - 9999.0).abs() <= 1.0 && found.idle < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn a_loop_of_a_constant_number_of_turns_has_no_spread_to_speak_of() {
+        let branches =
+            judged(SHAPE, "mov.u32 %r4, 0; L: add.s32 %r4, %r4, 1; setp.lt.s32 %p1, %r4, 9; @%p1 bra L; ret;");
+        assert!(branches[0].is_loop && branches[0].spread.is_none_or(|spread| spread.share == 0.0));
+    }
+}

@@ -388,3 +388,142 @@ fn is_worth_a_word(evidence: &Evidence) -> bool {
 fn is_mostly_one(less: f64) -> bool {
     less <= 2.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SHAPE, judged};
+    use super::*;
+
+    const EXTENT: Extent = Extent { threads: 256, environments: crate::lanes::value::ALL };
+
+    fn split(condition: impl FnMut(usize) -> u64) -> Split {
+        Split::count(&Value::of_threads(EXTENT, condition), &Value::constant(1), EXTENT, false)
+    }
+
+    #[test]
+    fn warps_are_counted_that_part() {
+        let odd = split(|thread| (thread % 2) as u64);
+        assert_eq!((odd.mean, odd.most, odd.robust, odd.leader, odd.block), (1.0, 1.0, 1.0, false, true));
+        assert_eq!((odd.taking, odd.witness.map(|lanes| lanes.taken)), (0.5, Some(0xaaaa_aaaa)));
+        let tail = split(|thread| u64::from(thread < 40));
+        assert_eq!((tail.mean, tail.robust, tail.block), (0.125, 0.0, true));
+        assert_eq!(tail.witness, Some(Witness { warp: 1, active: u32::MAX, taken: 0xff }));
+        let roles = split(|thread| u64::from(thread < 64));
+        assert_eq!((roles.most, roles.block, roles.witness), (0.0, true, None));
+        let none = split(|_| 1);
+        assert_eq!((none.most, none.block), (0.0, false));
+        assert!(split(|thread| u64::from(thread == 0)).leader && split(|thread| u64::from(thread % 32 != 7)).leader);
+    }
+
+    #[test]
+    fn lanes_that_do_not_come_there_part_nobody() {
+        let odd = Value::of_threads(EXTENT, |thread| (thread % 2) as u64);
+        assert_eq!(Split::count(&odd, &odd, EXTENT, false).most, 0.0);
+        let nobody = Split::count(&odd, &Value::of_threads(EXTENT, |_| 0), EXTENT, false);
+        assert_eq!((nobody.mean, nobody.most), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_table_parts_where_indices_differ() {
+        let index = |part: usize| Value::of_threads(EXTENT, move |thread| (thread / part) as u64);
+        let parted = |part| Split::count(&index(part), &Value::constant(1), EXTENT, true).mean;
+        assert_eq!((parted(8), parted(32)), (1.0, 0.0));
+    }
+
+    fn evidence(index: Split) -> Evidence {
+        let side = Side { weight: 20.0, ..Side::default() };
+        Evidence {
+            index,
+            data: index,
+            spread: None,
+            is_loop: false,
+            is_guard: false,
+            sides: Some((side, side)),
+            several: false,
+            barrier: None,
+            shape_known: true,
+        }
+    }
+
+    fn told(evidence: &Evidence) -> (Verdict, Confidence, Advice) {
+        let judgement = judge(evidence);
+        (judgement.verdict, judgement.confidence, judgement.advice)
+    }
+
+    #[test]
+    fn the_share_of_parting_warps_decides() {
+        let odd = split(|thread| (thread % 2) as u64);
+        assert_eq!(told(&evidence(odd)), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
+        let tail = split(|thread| u64::from(thread < 40));
+        assert_eq!(told(&evidence(tail)), (Verdict::BoundarySplit, Confidence::High, Advice::Silent));
+        assert_eq!(told(&evidence(Split::default())), (Verdict::WarpUniform, Confidence::High, Advice::Silent));
+        let leader = split(|thread| u64::from(thread % 32 == 0));
+        assert_eq!(told(&evidence(leader)), (Verdict::LeaderLane, Confidence::High, Advice::Silent));
+    }
+
+    #[test]
+    fn what_parts_by_data_alone_or_rests_on_numbers_is_no_warning() {
+        let odd = split(|thread| (thread % 2) as u64);
+        let by_data = Evidence { data: odd, ..evidence(Split::default()) };
+        assert_eq!(told(&by_data), (Verdict::DivergentData, Confidence::High, Advice::Note));
+        let at_times = Split { robust: 0.3, mean: 0.4, ..odd };
+        assert_eq!(told(&evidence(at_times)), (Verdict::DivergentIndex, Confidence::Low, Advice::Note));
+        let unknown = Evidence { shape_known: false, ..evidence(odd) };
+        assert_eq!(told(&unknown), (Verdict::DivergentIndex, Confidence::Low, Advice::Note));
+    }
+
+    #[test]
+    fn short_sides_are_predicated_or_not_worth_a_word() {
+        let odd = split(|thread| (thread % 2) as u64);
+        let sides = |one: f64, two: f64, has: Traits| {
+            let side = |weight| Side { weight, has };
+            told(&Evidence { sides: Some((side(one), side(two))), ..evidence(odd) })
+        };
+        assert_eq!(sides(3.0, 3.0, Traits::default()).0, Verdict::PredicatedShort);
+        assert_eq!(sides(9.0, 9.0, Traits::default()).2, Advice::Warn);
+        assert_eq!(sides(15.0, 0.0, Traits::default()), (Verdict::DivergentIndex, Confidence::High, Advice::Silent));
+        assert_eq!(sides(16.0, 0.0, Traits::default()).2, Advice::Warn);
+        assert_eq!(sides(3.0, 3.0, Traits::CALL).2, Advice::Warn);
+        assert_eq!(sides(30.0, 30.0, Traits::TRAP).2, Advice::Silent);
+    }
+
+    #[test]
+    fn a_loop_is_judged_by_how_far_apart_lanes_leave_it() {
+        let tail = split(|thread| u64::from(thread < 40));
+        let left = |share: f64, idle: f64| {
+            let spread = Some(Spread { share, idle, trips: (10.0, 5.0) });
+            told(&Evidence { is_loop: true, spread, ..evidence(tail) })
+        };
+        assert_eq!(left(1.0, 0.5), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
+        assert_eq!(left(1.0, 0.05).2, Advice::Silent);
+        assert_eq!(left(0.1, 0.05), (Verdict::BoundarySplit, Confidence::High, Advice::Silent));
+    }
+
+    #[test]
+    fn a_barrier_that_a_part_of_the_block_comes_to_is_one_even_between_warps() {
+        let roles = split(|thread| u64::from(thread < 64));
+        let barrier = |missed| told(&Evidence { barrier: Some(missed), ..evidence(roles) });
+        assert_eq!((barrier(Missed::GoesOn).0, barrier(Missed::GoesOn).2), (Verdict::BarrierInDivergent, Advice::Warn));
+        assert_eq!((barrier(Missed::Exits).0, barrier(Missed::Exits).2), (Verdict::BarrierInDivergent, Advice::Note));
+        let together = Evidence { barrier: Some(Missed::GoesOn), ..evidence(Split::default()) };
+        assert_eq!(told(&together).0, Verdict::WarpUniform);
+    }
+
+    #[test]
+    fn a_branch_of_a_function_is_judged_from_its_text() {
+        let long = "neg.s32 %r1, %r1;\n".repeat(20);
+        let verdict = |condition: &str| {
+            let text = format!(
+                "mov.u32 %r2, %tid.x; {condition} @%p1 bra A; {long} bra B; A: {long} not.b32 %r1, %r1; B: ret;"
+            );
+            judged(SHAPE, &text)[0].judgement.expect("a judgement").verdict
+        };
+        assert_eq!(verdict("and.b32 %r3, %r2, 1; setp.eq.u32 %p1, %r3, 0;"), Verdict::DivergentIndex);
+        assert_eq!(verdict("and.b32 %r3, %r2, 32; setp.eq.u32 %p1, %r3, 0;"), Verdict::WarpUniform);
+        assert_eq!(verdict("setp.eq.u32 %p1, %r2, 0;"), Verdict::LeaderLane);
+        assert_eq!(verdict("setp.lt.u32 %p1, %r2, 20;"), Verdict::BoundarySplit);
+        assert_eq!(verdict("ld.param.u32 %r3, [n]; setp.lt.u32 %p1, %r3, 20;"), Verdict::WarpUniform);
+        let load = "mul.wide.u32 %rd2, %r2, 4; ld.global.u32 %r3, [%rd2]; setp.lt.s32 %p1, %r3, 20;";
+        assert_eq!(verdict(load), Verdict::DivergentData);
+    }
+}

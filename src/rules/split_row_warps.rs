@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::finding;
+use super::branch::{Says, finding};
 use super::limits::counted;
 use crate::finding::{Cause, Finding, Hit};
 use crate::lanes::Shape;

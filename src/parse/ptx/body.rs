@@ -236,3 +236,100 @@ pub(super) fn skip_file(cursor: &mut Cursor<'_>, start: usize) -> Result<(), Fau
     cursor.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(text: &str) -> Body {
+        let mut body = Body::default();
+        body.read(text.as_bytes(), 0).unwrap_or_else(|fault| panic!("{fault:?}\n{text}"));
+        body
+    }
+
+    fn fault(text: &str) -> String {
+        let mut body = Body::default();
+        let fault = body.read(text.as_bytes(), 0).expect_err("a fault");
+        format!("{}+{}: {}", fault.at, fault.length, fault.message)
+    }
+
+    /// Each statement with its text.
+    fn statements(text: &str) -> Vec<(What, bool, &str)> {
+        let all = body(text).statements;
+        all.iter().map(|one| (one.what, one.guarded, &text[one.start as usize..one.end as usize])).collect()
+    }
+
+    #[test]
+    fn statements_are_told_apart_by_their_first_word() {
+        let text = "{ .reg .b32 %r<2>; .loc 1 2 3\n A: @!%p1 bra A; { mov.u32 %r1, 1; } T: .branchtargets A; .pragma \"x\"; ; }";
+        assert_eq!(
+            statements(text),
+            [
+                (What::Registers, false, ".reg .b32 %r<2>"),
+                (What::Location, false, ".loc 1 2 3"),
+                (What::Label, false, "A"),
+                (What::Instruction(Op::Bra), true, "@!%p1 bra A"),
+                (What::Open, false, "{"),
+                (What::Instruction(Op::Mov), false, "mov.u32 %r1, 1"),
+                (What::Close, false, "}"),
+                (What::Label, false, "T"),
+                (What::Targets, false, ".branchtargets A"),
+                (What::Other, false, ".pragma \"x\""),
+            ]
+        );
+    }
+
+    #[test]
+    fn comments_blanks_and_line_ends_may_stand_anywhere() {
+        let text = "{/**/A/* x */:\r\n@ /**/ ! // y\r\n %p1 /**/ bra /**/ A /**/ ; // z\r\n}";
+        let found = statements(text);
+        assert_eq!((found[0].0, found[1].0, found[1].1), (What::Label, What::Instruction(Op::Bra), true));
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn a_call_spans_lines_and_braces_end_where_they_end() {
+        let text = "{ { // callseq\n call.uni (retval0), \n f, \n (\n param0\n )\n ;\n } ret; } tail";
+        let body = body(text);
+        assert_eq!((body.calls, body.instructions, &text[..body.end]), (1, 2, &text[..text.len() - 5]));
+    }
+
+    #[test]
+    fn what_a_function_holds_is_counted() {
+        let text = "{ .shared .align 4 .b8 a[8]; .shared .b32 b; .local .b8 d[16]; @%p1 bra A; bra A; A: @%p1 ret; brx.idx %r1, T;
+            @%p2 add.u32 %r1, %r1, 1; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1, 0, 0; }";
+        let body = body(text);
+        assert_eq!((body.branches, body.instructions, body.tensor), (3, 6, true));
+        assert_eq!((body.shared, body.local), (Some(12), Some(16)));
+    }
+
+    #[test]
+    fn a_location_of_inlined_code_has_no_semicolon_and_may_go_on() {
+        let text =
+            "{ .loc 1 2 3, function_name $L__info_string0+12, inlined_at 1 4 5 // x\n mov.u32 %r1, 1; .loc 1 3 1\n }";
+        let found = statements(text);
+        assert_eq!(found[0].2, ".loc 1 2 3, function_name $L__info_string0+12, inlined_at 1 4 5 ");
+        assert_eq!((found[1].0, found[2].2), (What::Instruction(Op::Mov), ".loc 1 3 1"));
+    }
+
+    #[test]
+    fn what_later_versions_add_is_read_and_garbage_is_not() {
+        assert_eq!(statements("{ frobnicate.sync.b32 %r1, %r2; }")[0].0, What::Instruction(Op::Unknown));
+        assert_eq!(fault("{ garbage %r1; }"), "2+7: `garbage` is no PTX instruction");
+        assert_eq!(fault("{ @ ; }"), "2+1: a predicate is missing after `@`");
+        assert_eq!(fault("{ , }"), "2+1: this is neither an instruction nor a directive");
+        assert_eq!(fault("{ . x; }"), "2+1: a directive has no name");
+        assert_eq!(fault("{ .loc 1 2\n }"), "2+4: this `.loc` has not the form `.loc file line column`");
+        assert_eq!(fault("{ .file x }"), "2+5: this `.file` has not the form `.file number \"name\"`");
+        assert_eq!(fault("{ mov.u32 %r1, 1 }"), "2+3: this statement is not ended, or its brackets do not match");
+        assert_eq!(fault("{ ret; "), "0+1: the file ends within this function");
+        assert_eq!(fault("{ ret; /* "), "7+2: this comment is not ended");
+    }
+
+    #[test]
+    fn a_body_is_read_into_the_place_of_the_last_one() {
+        let mut body = body("{ @%p1 bra A; call f; A: ret; }");
+        body.read_again(b"{ ret; }", 0);
+        assert_eq!((body.statements.len(), body.branches, body.calls, body.end), (1, 0, 0, 8));
+    }
+}

@@ -204,6 +204,8 @@ mod bits {
         is_predicate = b"pred",
         is_cache_copy = b"async",
         is_extended = b"cc",
+        is_saturating = b"sat" | b"satfinite",
+        is_permute_mode = b"f4e" | b"b4e" | b"rc8" | b"ecl" | b"ecr" | b"rc16",
     }
     impl Mods {
         pub(super) fn set(&mut self, word: &[u8]) {
@@ -283,6 +285,7 @@ impl<'t> Code<'t> {
             registers: Registers::new(),
             names: HashMap::new(),
             parameters: parameter_names(parameters),
+            depth: 0,
         };
         let mut label: &[u8] = &[];
         for (number, statement) in (0..).zip(&body.statements) {
@@ -378,7 +381,12 @@ struct Reader<'t> {
     registers: Registers<'t>,
     names: HashMap<&'t [u8], u32>,
     parameters: HashMap<&'t [u8], u32>,
+    /// Brackets and braces around the operand that is being read.
+    depth: u32,
 }
+
+/// Brackets and braces around an operand at most: the coordinates of a tensor have two.
+const NESTED: u32 = 8;
 
 impl<'t> Reader<'t> {
     fn name(&mut self, name: &'t [u8]) -> u32 {
@@ -498,7 +506,7 @@ impl<'t> Reader<'t> {
             }
             self.operand(cursor, double, one.space);
             if is_first {
-                while cursor.skip_blank().is_ok() && cursor.take(b'|') {
+                while cursor.skip_blank().is_ok() && cursor.take(b'|') && cursor.skip_blank().is_ok() {
                     self.operand(cursor, double, one.space);
                 }
                 let count = self.code.operands.len() - one.first as usize;
@@ -512,6 +520,17 @@ impl<'t> Reader<'t> {
     }
 
     fn operand(&mut self, cursor: &mut Cursor<'t>, double: bool, space: Space) {
+        if self.depth == NESTED {
+            // Nothing that exists: the rest of the statement is passed over.
+            cursor.at = cursor.text.len();
+            return;
+        }
+        self.depth += 1;
+        self.operand_within(cursor, double, space);
+        self.depth -= 1;
+    }
+
+    fn operand_within(&mut self, cursor: &mut Cursor<'t>, double: bool, space: Space) {
         match cursor.peek() {
             b'{' => {
                 cursor.at += 1;
@@ -699,4 +718,201 @@ fn distance(cursor: &mut Cursor<'_>) -> i64 {
     let _ = cursor.skip_blank();
     let negative = negative ^ cursor.take(b'-');
     operand::constant(cursor.word(), negative, false).unwrap_or(0).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::ptx::Special;
+
+    const PARAMETERS: &[u8] =
+        b"(.param .u64 .ptr .global .align 16 k_param_0, .param .align 4 .b8 k_param_1[12], .param .u32 n)";
+
+    fn with_code<T>(text: &str, f: impl FnOnce(&Code<'_>) -> T) -> T {
+        let text = format!("{{ .reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; {text} }}");
+        let mut body = Body::default();
+        body.read_again(text.as_bytes(), 0);
+        assert_eq!(body.end, text.len(), "the whole of it is read: {text}");
+        f(&Code::read(text.as_bytes(), &body, PARAMETERS))
+    }
+
+    /// Operands in words, destinations before `=`.
+    fn told(text: &str) -> String {
+        with_code(text, |code| {
+            let one = code.instructions.last().expect("an instruction");
+            let words = |operands: &[Operand]| operands.iter().map(|one| word(code, one)).collect::<Vec<_>>().join(" ");
+            let guard = one.guard.map_or_else(String::new, |guard| {
+                format!("{}p{} ", if guard.negated { "not " } else { "if " }, guard.register.0)
+            });
+            format!("{guard}{} = {}", words(code.destinations(one)), words(code.sources(one)))
+        })
+    }
+
+    /// Registers are `p0` to `p8`, `r0` to `r8`, `d0` to `d8`, and `x` with what is beyond.
+    fn word(code: &Code<'_>, operand: &Operand) -> String {
+        let name = |register: &Reg| match register.0 {
+            number @ 0..9 => format!("p{number}"),
+            number @ 9..18 => format!("r{}", number - 9),
+            number @ 18..27 => format!("d{}", number - 18),
+            number => format!("x{}", number - 27),
+        };
+        let symbol = |at: &u32| String::from_utf8_lossy(code.names[*at as usize]).into_owned();
+        match operand {
+            Operand::Register(register) => name(register),
+            Operand::Not(register) => format!("!{}", name(register)),
+            Operand::Minus(register) => format!("-{}", name(register)),
+            Operand::Constant(value) => format!("{value:#x}"),
+            Operand::Special(special) => format!("{special:?}"),
+            Operand::Memory(register, distance) => format!("[{}{distance:+}]", name(register)),
+            Operand::Symbol(at, distance) => format!("{}{distance:+}", symbol(at)),
+            Operand::Parameter(position, distance) => format!("[parameter {position}{distance:+}]"),
+            Operand::Fixed(value) => format!("[{value:#x}]"),
+            Operand::Sink => "_".to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_form_of_an_operand_is_read() {
+        for (text, expected) in [
+            ("mov.u32 %r1, %r2;", "r1 = r2"),
+            ("mov.u32 %r1, -1;", "r1 = 0xffffffffffffffff"),
+            ("mov.u32 %r1, 0x1F;", "r1 = 0x1f"),
+            ("mov.u32 %r1, 4294967295U;", "r1 = 0xffffffff"),
+            ("mov.f32 %r1, 0f3F800000;", "r1 = 0x3f800000"),
+            ("mov.f64 %rd1, 0d3FF0000000000000;", "d1 = 0x3ff0000000000000"),
+            ("mov.f32 %r1, 0.5;", "r1 = 0x3f000000"),
+            ("mov.f64 %rd1, 2.5e-1;", "d1 = 0x3fd0000000000000"),
+            ("neg.s32 %r1, -%r2;", "r1 = -r2"),
+            ("ld.global.u32 %r1, [%rd1+8];", "r1 = [d1+8]"),
+            ("ld.global.u32 %r1, [%rd1+-8];", "r1 = [d1-8]"),
+            ("ld.global.u32 %r1, [ %rd1 + 0 ];", "r1 = [d1+0]"),
+            ("ld.shared.u32 %r1, [tile+4];", "r1 = tile+4"),
+            ("ld.global.u32 %r1, [4096];", "r1 = [0x1000]"),
+            ("ld.param.u32 %r1, [n];", "r1 = [parameter 2+0]"),
+            ("ld.param.b32 %r1, [k_param_1+4];", "r1 = [parameter 1+4]"),
+            ("ld.param.u64 %rd1, [k_param_0];", "d1 = [parameter 0+0]"),
+            ("ld.param.b32 %r1, [retval0];", "r1 = retval0+0"),
+            ("ld.global.v2.u32 {%r1, %r2}, [%rd1];", "r1 r2 = [d1+0]"),
+            ("ld.global.v4.u32 {%r1, _, %r3, _}, [%rd1];", "r1 _ r3 _ = [d1+0]"),
+            ("st.global.v2.u32 [%rd1+16], {%r1, %r2};", " = [d1+16] r1 r2"),
+            ("mov.b64 {%r1,%r2}, %rd1;", "r1 r2 = d1"),
+            ("mov.b64 %rd1, { %r1 , %r2 };", "d1 = r1 r2"),
+            ("setp.lt.s32 %p1|%p2, %r1, %r2;", "p1 p2 = r1 r2"),
+            ("setp.lt.and.s32 %p1 | %p2, %r1, 5, !%p3;", "p1 p2 = r1 0x5 !p3"),
+            ("shfl.sync.down.b32 %r1|%p1, %r2, 16, 31, -1;", "r1 p1 = r2 0x10 0x1f 0xffffffffffffffff"),
+            ("elect.sync _|%p1, %r1;", "_ p1 = r1"),
+            ("mov.u32 %r1, %tid.y;", "r1 = Tid(1)"),
+            ("mov.u32 %r1, %ctaid.z;", "r1 = Ctaid(2)"),
+            ("mov.u32 %r1, %laneid;", "r1 = Laneid"),
+            ("mov.u32 %r1, WARP_SZ;", "r1 = WarpSize"),
+            ("mov.u64 %rd1, table+8;", "d1 = table+8"),
+            ("mov.u32 %r1, %r2.x;", "r1 = r2"),
+            ("@%p1 bra $L1; $L1:", "if p1  = $L1+0"),
+            ("@!%p2 st.global.u32 [%rd1], 0;", "not p2  = [d1+0] 0x0"),
+            ("@ ! %p2 mov.u32 %r1, 1;", "not p2 r1 = 0x1"),
+            ("bar.sync 0;", " = 0x0"),
+            ("bar.red.popc.u32 %r1, 0, %p1;", "r1 = 0x0 p1"),
+            ("tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [image, {%r5, %r6}];", "r1 r2 r3 r4 = image+0 r5 r6"),
+            ("mov.u32 %r1, (1+2)*3;", "r1 = _"),
+            ("add.u32 undeclared, %r1, 1;", "undeclared+0 = r1 0x1"),
+            ("add.u32 %x, %r1, 1;", "x0 = r1 0x1"),
+        ] {
+            assert_eq!(told(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn calls_tell_whom_and_with_what() {
+        for (text, expected) in [
+            ("call f;", " = f+0"),
+            ("call.uni f, (a, b);", " = f+0 a+0 b+0"),
+            ("call.uni (retval0), \n f, \n (\n param0, \n param1\n );", " = f+0 param0+0 param1+0"),
+            ("call (retval0), %rd1, (param0), prototype;", " = d1 param0+0"),
+        ] {
+            assert_eq!(told(text), expected, "{text}");
+        }
+        with_code("call f; call (r), g, (a); call %rd1, (a), p;", |code| {
+            assert_eq!(code.callees().collect::<Vec<_>>(), [&b"f"[..], b"g"]);
+        });
+    }
+
+    #[test]
+    fn modifiers_say_what_is_done_to_what() {
+        with_code(
+            "cvt.rzi.s32.f32 %r1, %r2; setp.geu.or.f64 %p1, %rd1, %rd2, %p2; ld.volatile.shared::cta.u8 %r1, [%r2];",
+            |code| {
+                let [cvt, setp, ld] = code.instructions.as_slice() else { panic!("three instructions") };
+                assert_eq!((cvt.op, cvt.kind, cvt.from), (Op::Cvt, Type::Signed(32), Type::F32));
+                assert_eq!((setp.cond, setp.logic, setp.kind), (Cond::Geu, Logic::Or, Type::F64));
+                assert_eq!((ld.space, ld.kind, ld.mods.is_volatile()), (Space::Shared, Type::Unsigned(8), true));
+            },
+        );
+        with_code("mul.hi.u32 %r1, %r2, %r3; mul.wide.s16 %r1, %r2, %r3; setp.hi.u32 %p1, %r1, %r2;", |code| {
+            let [high, wide, compared] = code.instructions.as_slice() else { panic!("three instructions") };
+            assert!(high.mods.is_high() && wide.mods.is_wide() && compared.cond == Cond::Hi);
+        });
+    }
+
+    #[test]
+    fn names_in_a_scope_are_other_registers_than_those_outside() {
+        let text = "{ .reg .pred p; setp.eq.u32 p, %r1, 0; } { .reg .pred p; setp.eq.u32 p, %r2, 0; } setp.eq.u32 %p1, %r3, 0;";
+        with_code(text, |code| {
+            let written: Vec<&Operand> = code.instructions.iter().map(|one| &code.destinations(one)[0]).collect();
+            assert!(written[0] != written[1] && *written[2] == Operand::Register(Reg(1)));
+        });
+        let ranges = "mov.u32 %r1, 1; { .reg .b32 %r<4>; mov.u32 %r1, 2; mov.u32 %r7, 3; } mov.u32 %r1, 4;";
+        with_code(ranges, |code| {
+            let written: Vec<&Operand> = code.instructions.iter().map(|one| &code.destinations(one)[0]).collect();
+            assert!(written[0] == written[3] && written[0] != written[1]);
+            assert_eq!(
+                *written[2],
+                Operand::Register(Reg(9 + 7)),
+                "a number beyond the inner range is of the outer one"
+            );
+        });
+    }
+
+    #[test]
+    fn labels_and_tables_lead_to_the_instruction_behind_them() {
+        let text = "A: B: mov.u32 %r1, 1; T: .branchtargets A, C, nowhere; C: brx.idx %r1, T; bra B; bra D; D:";
+        with_code(text, |code| {
+            let [_, brx, back, on] = code.instructions.as_slice() else { panic!("four instructions") };
+            assert_eq!(code.table(code.sources(brx).get(1)).collect::<Vec<_>>(), [0, 1]);
+            assert_eq!(
+                (code.target(code.sources(back).first()), code.target(code.sources(on).first())),
+                (Some(0), Some(4))
+            );
+            assert_eq!(code.target(None), None);
+        });
+    }
+
+    #[test]
+    fn comments_between_operands_change_nothing() {
+        let plain = told("mad.lo.s32 %r1, %r2, %r3, [%rd1+8];");
+        assert_eq!(
+            told("mad.lo.s32 /**/ %r1 /* , */ , // x\r\n %r2,%r3\t,\n[ /**/ %rd1 /**/ + /**/ 8 /**/ ] ;"),
+            plain
+        );
+    }
+
+    #[test]
+    fn brackets_nested_beyond_what_exists_take_no_stack() {
+        for (open, close) in [("{", "}"), ("[a, ", "]")] {
+            let text = format!("mov.b32 %r1, {}%r2{};", open.repeat(100_000), close.repeat(100_000));
+            with_code(&text, |code| assert_eq!(code.instructions.len(), 1));
+        }
+    }
+
+    #[test]
+    fn an_operand_list_that_is_cut_anywhere_is_read_as_far_as_it_goes() {
+        let text =
+            "@!%p1 ld.global.v4.f32 {%r1, _, %r3|%p1, -%r4}, [%rd1+0x8, {%tid.x, 0f3F800000, (1+2)}], !%p2, 2.5e-1";
+        for at in 0..text.len() {
+            let mut body = Body::default();
+            let cut = format!("{{ {}; }}", &text[..at]);
+            body.read_again(cut.as_bytes(), 0);
+            let _ = Code::read(cut.as_bytes(), &body, PARAMETERS);
+        }
+        assert_eq!(operand::special(b"%tid", None), Some(Special::Tid(0)));
+    }
 }

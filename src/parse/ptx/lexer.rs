@@ -192,3 +192,72 @@ impl<'t> Cursor<'t> {
         cursor.word().len().max(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after_blank(text: &str) -> Result<usize, usize> {
+        let mut cursor = Cursor::new(text.as_bytes(), 0);
+        cursor.skip_blank().map(|()| cursor.at).map_err(|fault| fault.at)
+    }
+
+    #[test]
+    fn blanks_and_comments_of_both_kinds_are_passed_over() {
+        for (text, expected) in [
+            ("", Ok(0)),
+            (" \t\r\n\x0b\x0cx", Ok(6)),
+            ("// a\nx", Ok(5)),
+            ("// a", Ok(4)),
+            ("/* a\n * b */x", Ok(12)),
+            ("/**/x", Ok(4)),
+            ("/* // */ // */\r\nx", Ok(16)),
+            ("/x", Ok(0)),
+            (" /* a", Err(1)),
+            ("/*/", Err(0)),
+        ] {
+            assert_eq!(after_blank(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_letters_digits_and_what_names_hold() {
+        for (text, word) in [("%r1,", "%r1"), ("$L__BB0_1:", "$L__BB0_1"), ("_Z1kPf(", "_Z1kPf"), (".x", ""), ("ä", "")]
+        {
+            assert_eq!(Cursor::new(text.as_bytes(), 0).word(), word.as_bytes(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_end_at_the_largest() {
+        let number = |text: &str| Cursor::new(text.as_bytes(), 0).number();
+        assert_eq!((number("42x"), number("x"), number("")), (Some(42), None, None));
+        assert_eq!((number("4294967295"), number("99999999999999999999")), (Some(u32::MAX), Some(u32::MAX)));
+    }
+
+    #[test]
+    fn a_statement_ends_at_the_semicolon_outside_of_all_brackets() {
+        let end = |text: &str| {
+            let mut cursor = Cursor::new(text.as_bytes(), 0);
+            cursor.statement_end(0).map(|()| cursor.at).map_err(|fault| (fault.at, fault.message))
+        };
+        assert_eq!(end("mov %r1, 1; x"), Ok(10));
+        assert_eq!(end("a /* ; */ b // ;\n ; x"), Ok(18));
+        assert_eq!(end(".pragma \"a;b\"; x"), Ok(13));
+        assert_eq!(end("call (r), f, (a, b); x"), Ok(19));
+        let fault = |text: &str| end(text).map_err(|(at, message)| format!("{at}: {message}")).expect_err("a fault");
+        assert_eq!(fault("mov %r1, 1"), "0: the file ends within this statement");
+        assert_eq!(fault("ld %r1, [%r2; x"), "0: this statement is not ended, or its brackets do not match");
+        assert_eq!(fault("mov %r1, 1 }"), "0: this statement is not ended, or its brackets do not match");
+        assert_eq!(fault("mov %r1, #1;"), "9: `#` does not belong here");
+        assert_eq!(fault("mov %r1, \u{1}1;"), "9: a byte 0x01 does not belong here");
+        assert_eq!(fault(".pragma \"a\n;"), "8: this string is not ended");
+        assert_eq!(fault("a / b;"), "2: `/` does not belong here");
+    }
+
+    #[test]
+    fn no_byte_is_taken_at_the_end() {
+        let mut cursor = Cursor::new(b"", 0);
+        assert!(!cursor.take(0) && cursor.is_at_end() && cursor.peek() == 0);
+    }
+}

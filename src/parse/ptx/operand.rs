@@ -61,17 +61,19 @@ pub enum Special {
 /// What names of registers stand for, scope by scope.
 #[derive(Debug, Default)]
 pub(super) struct Registers<'t> {
-    /// `%r<100>`: the name's letters, the first register, how many, and the scope.
-    ranges: Vec<(&'t [u8], u32, u32, u32)>,
+    /// `%r<100>`: by the name's letters the first register and how many, the innermost last.
+    ranges: HashMap<&'t [u8], Vec<(u32, u32)>>,
     /// Those that are declared one by one, or not at all.
-    named: HashMap<&'t [u8], Vec<(u32, u32)>>,
-    /// Names declared in each scope that is open.
-    scopes: Vec<Vec<&'t [u8]>>,
+    named: HashMap<&'t [u8], Vec<u32>>,
+    /// Names declared in each scope that is open, and whether they are those of ranges.
+    scopes: Vec<Vec<(&'t [u8], bool)>>,
     /// One more than the last register.
     pub(super) count: u32,
+    /// How many of them are in ranges.
+    ranged: u32,
 }
 
-/// Registers of one range at most: a range that is declared larger is numbered as its registers are met.
+/// Registers of all ranges at most: what is declared beyond that is numbered as it is met.
 const RANGE: u32 = 1 << 20;
 
 impl<'t> Registers<'t> {
@@ -87,17 +89,13 @@ impl<'t> Registers<'t> {
         if self.scopes.len() == 1 {
             return;
         }
-        for name in self.scopes.pop().unwrap_or_default() {
-            if let Some(known) = self.named.get_mut(name) {
-                known.pop();
+        for (name, is_range) in self.scopes.pop().unwrap_or_default() {
+            if is_range {
+                self.ranges.entry(name).or_default().pop();
+            } else {
+                self.named.entry(name).or_default().pop();
             }
         }
-        let depth = self.depth();
-        self.ranges.retain(|(.., scope)| *scope <= depth);
-    }
-
-    fn depth(&self) -> u32 {
-        u32::try_from(self.scopes.len()).unwrap_or(u32::MAX)
     }
 
     /// `.reg .b32 %r<100>, a, b;`
@@ -117,9 +115,11 @@ impl<'t> Registers<'t> {
             let count = if cursor.take(b'<') { cursor.number() } else { None };
             match count {
                 Some(count) => {
-                    let count = count.min(RANGE).min(u32::MAX - self.count);
-                    self.ranges.push((name, self.count, count, self.depth()));
+                    let count = count.min(RANGE - self.ranged);
+                    self.ranged += count;
+                    self.ranges.entry(name).or_default().push((self.count, count));
                     self.count += count;
+                    self.note(name, true);
                     cursor.take(b'>');
                 }
                 None => {
@@ -135,17 +135,21 @@ impl<'t> Registers<'t> {
     fn add(&mut self, name: &'t [u8]) -> Reg {
         let register = self.count;
         self.count += 1;
-        let depth = self.depth();
-        self.named.entry(name).or_default().push((register, depth));
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.push(name);
-        }
+        self.named.entry(name).or_default().push(register);
+        self.note(name, false);
         Reg(register)
+    }
+
+    /// Keeps in mind that the name ends with this scope.
+    fn note(&mut self, name: &'t [u8], is_range: bool) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.push((name, is_range));
+        }
     }
 
     /// The register called `name`, if there is one.
     pub(super) fn known(&self, name: &[u8]) -> Option<Reg> {
-        if let Some((register, _)) = self.named.get(name).and_then(|known| known.last()) {
+        if let Some(register) = self.named.get(name).and_then(|known| known.last()) {
             return Some(Reg(*register));
         }
         let letters = name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
@@ -154,8 +158,8 @@ impl<'t> Registers<'t> {
             return None;
         }
         let number = digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
-        let range = self.ranges.iter().rev().find(|(known, _, count, _)| *known == prefix && number < *count)?;
-        Some(Reg(range.1 + number))
+        let range = self.ranges.get(prefix)?.iter().rev().find(|(_, count)| number < *count)?;
+        Some(Reg(range.0 + number))
     }
 
     /// The same, declaring it where nobody did.
@@ -287,5 +291,9 @@ mod tests {
         registers.declare(b".reg .b32 %r<4294967295>");
         assert_eq!(registers.count, RANGE);
         assert!(registers.of(b"%r4294967294").0 >= RANGE);
+        (0..5000).for_each(|_| registers.declare(b".reg .b32 %x<4294967295>"));
+        assert_eq!(registers.count, RANGE + 1);
+        let one = registers.of(b"%x7");
+        assert_eq!((registers.of(b"%x7"), registers.count), (one, RANGE + 2));
     }
 }

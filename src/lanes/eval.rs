@@ -695,7 +695,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     fn loaded(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {
         let kind = self.graph.code().instructions[instruction as usize].kind;
         let value = self.read_from_memory(node, instruction, place)?;
-        Ok(value.map(|value| op::loaded(kind, value)))
+        Ok(op::loaded(kind, value))
     }
 
     fn read_from_memory(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {

@@ -200,11 +200,20 @@ fn converted(one: &Instruction, arg: &Value) -> Value {
             let value = if from.is_signed() { signed(value, from.width()) as f64 } else { value as f64 };
             if to == Type::F32 { of_f32(value as f32) } else { value.to_bits() }
         }),
-        (from, to) => arg.map(|bits| {
+        (from, to) if one.mods.is_saturating() => arg.map(|bits| {
             let value = bits & mask(from.width());
             let value = if from.is_signed() { i128::from(signed(value, from.width())) } else { i128::from(value) };
-            held(to, if one.mods.is_saturating() { saturated(to, value) } else { value })
+            held(to, saturated(to, value))
         }),
+        (from, to) => {
+            let (low, width) = (mask(from.width()), from.width());
+            let wide = if from.is_signed() && width < to.width() {
+                arg.map(|bits| signed(bits, width).cast_unsigned())
+            } else {
+                arg.map(|bits| bits & low)
+            };
+            loaded(to, wide)
+        }
     }
 }
 
@@ -226,9 +235,14 @@ fn held(to: Type, value: i128) -> u64 {
     if to.is_signed() { signed(low, bits).cast_unsigned() & mask(bits.max(32)) } else { low }
 }
 
-/// What a register holds after a load of the type.
-pub(super) fn loaded(kind: Type, value: u64) -> u64 {
-    if kind.width() >= 64 { value } else { held(kind, i128::from(value)) }
+/// What a register holds that a value of the type is written to.
+pub(super) fn loaded(kind: Type, value: Value) -> Value {
+    let (bits, low) = (kind.width(), mask(kind.width()));
+    match bits {
+        64.. => value,
+        ..32 if kind.is_signed() => value.map(|value| signed(value, bits).cast_unsigned() & mask(32)),
+        _ => value.map(|value| value & low),
+    }
 }
 
 /// With `.sat` a floating-point number ends at 0 and 1.

@@ -414,8 +414,8 @@ fn directive_of_function(cursor: &mut Cursor<'_>, bounds: &mut Bounds) -> Result
     match word {
         b"maxntid" => {
             let sizes = sizes(cursor)?;
-            let threads = sizes.iter().map(|size| u64::from(*size)).product::<u64>();
-            bounds.max_threads = u32::try_from(threads).ok().filter(|threads| *threads > 0);
+            let threads = sizes.iter().try_fold(1_u32, |threads, size| threads.checked_mul(*size));
+            bounds.max_threads = threads.filter(|threads| *threads > 0);
         }
         b"reqntid" => {
             let sizes = sizes(cursor)?;

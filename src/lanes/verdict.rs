@@ -262,7 +262,7 @@ pub fn may_matter(evidence: &Evidence) -> bool {
     let parts = evidence.index.mean >= SPLIT / 2.0 || evidence.index.robust > 0.0;
     let spreads = match evidence.spread {
         Some(spread) => spread.share > 0.0,
-        None => evidence.is_loop && evidence.index.most > 0.0,
+        None => evidence.is_loop,
     };
     let leads = evidence.index.leader && leader_side(evidence) >= LEADER && evidence.index.most > 0.0;
     parts || spreads || leads || (evidence.barrier.is_some() && evidence.index.block)

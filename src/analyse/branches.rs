@@ -173,7 +173,7 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
     if dimensions == 1 {
         return Shapes { all: vec![shape(threads, 1, 1)], known: true };
     }
-    let mut all: Vec<Shape> = [32, 16, 8, 64]
+    let mut all: Vec<Shape> = [16, 32, 8, 64]
         .into_iter()
         .filter(|x| threads.is_multiple_of(*x) && threads / x > 0)
         .map(|x| shape(x, threads / x, 1))

@@ -63,7 +63,7 @@ impl Budget {
     /// What a function of `bytes` may take, one of `functions` that have branches. Who asks for all branches waits for them.
     #[must_use]
     pub fn of(bytes: usize, functions: usize, which: Which) -> Budget {
-        let share = (60_000_000 / functions.max(1) as u64).clamp(400_000, 6_000_000);
+        let share = (100_000_000 / functions.max(1) as u64).clamp(400_000, 10_000_000);
         let times = if which == Which::All { 8 } else { 1 };
         Budget { branch: times * 2_500_000, function: times * (share + 50 * bytes as u64) }
     }
@@ -371,7 +371,10 @@ impl Look<'_> {
             } else {
                 index
             };
-            evidence.spread = if branch.is_loop && !several { self.spread(block, by_index) } else { None };
+            if branch.is_loop && !several {
+                // What some environments show holds where all of them would take too long.
+                evidence.spread = self.spread(block, by_index).or(evidence.spread);
+            }
         }
         branch.split = evidence.index;
         branch.spread = evidence.spread;

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::Shape;
 use super::eval::Arguments;
 use super::function::{self, Among, Branch, Budget, Call, Task, Which, agreed};
+use super::verdict::Advice;
 use crate::model::{Function, Kind, Module, Names};
 use crate::parse::ptx::{Body, Code, Locations};
 
@@ -178,7 +179,14 @@ impl<'m> Plan<'m> {
                 Some((at, *shape, arguments))
             });
             calls.extend(callees);
+            let is_silent =
+                |branch: &Branch| branch.judgement.is_none_or(|judgement| judgement.advice == Advice::Silent);
+            let ends = which != Which::All && branches.iter().all(is_silent);
             found.push(branches);
+            // What is silent in the shape that parts warps most is not looked at in the others.
+            if ends {
+                break;
+            }
         }
         let branches = agreed(found, if called { Among::Callers } else { Among::Shapes });
         let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();

@@ -365,7 +365,9 @@ impl Look<'_> {
             }
             let Some(index) = self.split(block, by_index, several) else { return };
             evidence.index = index;
-            evidence.data = if self.known.data && (which != Which::ByIndex || index.leader) {
+            evidence.data = if self.known.data
+                && (which != Which::ByIndex || index.leader || (branch.missed.is_some() && index.block))
+            {
                 let Some(data) = self.split(block, by_data, several) else { return };
                 data
             } else {
@@ -502,10 +504,9 @@ impl Barriers {
         }
         branch.barrier = first;
         let both = has(taken) && has(other);
-        let skips = if has(taken) { other } else { taken };
+        // What they do before they exit makes no barrier wait.
         let ends = stop == cfg.end() || self.only_ends(cfg, costs, stop);
-        let nothing_more = skips.weight == 0.0 && ends;
-        branch.missed = Some(if both || !nothing_more { Missed::GoesOn } else { Missed::Exits });
+        branch.missed = Some(if both || !ends { Missed::GoesOn } else { Missed::Exits });
     }
 
     /// Whether nothing comes from a block on but the end.

@@ -125,7 +125,7 @@ impl Split {
     #[must_use]
     pub fn count(condition: &Value, active: &Value, extent: Extent, several: bool) -> Split {
         let (by_data, at_edge) = (condition.is_by_data(), condition.is_at_edge());
-        let start = Split { by_data, at_edge, block: at_edge, ..Split::default() };
+        let start = Split { by_data, at_edge, ..Split::default() };
         if condition.span() == Span::Block && active.span() == Span::Block {
             return start;
         }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 mod arch;
 mod base;
 mod bytes;
+mod cuda;
 mod kernel;
 mod launch;
 mod mangled;
@@ -17,6 +18,7 @@ pub mod symbol;
 pub use arch::{Arch, ArchError, Suffix};
 pub use base::base;
 pub use bytes::Bytes;
+pub use cuda::{Array, ArraySpace, Declaration, LaunchForm, LaunchSite, SourceBounds, Stated, Unit};
 pub use kernel::{Evidence, Kernel, Kind, LinkSource, Linked, Place, Quote, Resources};
 pub use launch::{BlockSize, BlockSizeError, SizeError, parse_size};
 pub use message::{Message, MessageKind, Unread};
@@ -41,6 +43,8 @@ pub struct Report {
     pub messages: Vec<Message>,
     /// PTX modules, in the order in which they were read.
     pub modules: Vec<Module>,
+    /// CUDA C++ sources, in the order in which they were read.
+    pub units: Vec<Unit>,
     /// The names, as shown, of source files that findings have their place in.
     pub sources: Vec<String>,
     /// The name of the configuration as shown, where findings may have their place in it.

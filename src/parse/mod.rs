@@ -3,6 +3,7 @@
 mod assemble;
 mod block;
 mod clean;
+pub mod cuda;
 mod decode;
 mod envelope;
 mod last_words;

@@ -1,0 +1,160 @@
+//! What a CUDA C++ source declares and launches. What does not fold to a constant is unknown, and stays so.
+
+use std::ops::Range;
+
+use super::{BlockSize, Bytes, NameId, Quote};
+
+/// A CUDA source as read. Its text is not kept: a tree of sources may be larger than memory.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Unit {
+    /// An index into [`super::Report::inputs`].
+    pub input: u32,
+    /// Its kernels, in order, prototypes included.
+    pub declarations: Vec<Declaration>,
+    /// Its launches, in order.
+    pub launches: Vec<LaunchSite>,
+}
+
+/// A kernel as a source declares it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declaration {
+    /// Its name with the namespaces and classes around it, and the arguments of a specialisation: `ns::k`, `k<float>`.
+    pub name: NameId,
+    /// The identifier alone: `k`.
+    pub base: NameId,
+    /// Whether it stands below a `template <…>` that has parameters.
+    pub is_template: bool,
+    /// Whether its name was made by a macro, so that it is only known in part.
+    pub is_macro_made: bool,
+    /// The line that names it, which a person goes to.
+    pub quote: Quote,
+    /// The bytes of the identifier in the text of that line.
+    pub span: (usize, usize),
+    /// The bytes of the whole declaration in the file, from its first attribute to its last brace.
+    pub extent: Range<usize>,
+    /// The lines of the same.
+    pub lines: (u32, u32),
+    /// Whether a body follows.
+    pub is_definition: bool,
+    /// What its attributes say of launches.
+    pub bounds: SourceBounds,
+    /// Arrays of its body that have a name: shared ones, and local ones.
+    pub arrays: Vec<Array>,
+}
+
+/// A figure that a source may state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Stated {
+    /// It does not.
+    #[default]
+    No,
+    /// It states this.
+    As(u32),
+    /// It states one that does not fold to a constant.
+    Unknown,
+}
+
+impl Stated {
+    /// The figure, where it is known.
+    #[must_use]
+    pub fn known(self) -> Option<u32> {
+        match self {
+            Stated::As(figure) => Some(figure),
+            Stated::No | Stated::Unknown => None,
+        }
+    }
+}
+
+/// What the attributes of a kernel say: `__launch_bounds__(threads, blocks, cluster)`, `__maxnreg__`,
+/// `__cluster_dims__` and `__block_size__`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SourceBounds {
+    /// Threads of the largest block.
+    pub max_threads: Stated,
+    /// Blocks that an SM is to hold.
+    pub min_blocks: Stated,
+    /// Blocks of the largest cluster.
+    pub max_cluster: Stated,
+    /// `__maxnreg__`: registers a thread at most.
+    pub max_registers: Stated,
+    /// `__block_size__`: the block of every launch.
+    pub block: Option<BlockSize>,
+    /// `__cluster_dims__`
+    pub cluster: Option<[u32; 3]>,
+}
+
+/// An array in the body of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Array {
+    /// Its identifier.
+    pub name: NameId,
+    /// Where it lies.
+    pub space: ArraySpace,
+    /// Its size, where type and dimensions are known.
+    pub bytes: Option<Bytes>,
+    /// Its line in the file.
+    pub line: u32,
+    /// Whether it is read or written with an index that is no constant, other than that of a loop that unrolls.
+    pub is_indexed: bool,
+}
+
+/// Where an array lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ArraySpace {
+    /// `__shared__`
+    Shared,
+    /// `extern __shared__`, whose size is that of the launch.
+    DynamicShared,
+    /// A thread's own.
+    Local,
+}
+
+/// How a launch is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LaunchForm {
+    /// `k<<<grid, block>>>(…)`
+    Chevrons,
+    /// `cudaLaunchKernel`, `cudaLaunchKernelEx`, `cudaLaunchCooperativeKernel`, `hipLaunchKernelGGL` and the like.
+    Call,
+}
+
+/// One launch of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LaunchSite {
+    /// What is launched, as written and without template arguments: `ns::k`; `None` where that is no name, or a variable
+    /// whose value is not known.
+    pub callee: Option<NameId>,
+    /// The template arguments as written, blanks taken out: `float,4`.
+    pub arguments: Option<NameId>,
+    /// How it is written.
+    pub form: LaunchForm,
+    /// Blocks of the grid in each dimension, where constant.
+    pub grid: [Option<u32>; 3],
+    /// Threads of the block in each dimension, where constant.
+    pub block: [Option<u32>; 3],
+    /// Dynamic shared memory a block; 0 where the launch leaves it out.
+    pub dynamic_shared: Option<Bytes>,
+    /// Its line, from the callee on.
+    pub quote: Quote,
+    /// The bytes of the callee in the text of that line.
+    pub span: (usize, usize),
+    /// The bytes of the block's expression in the file, and the line that it begins on.
+    pub block_at: Option<(Range<usize>, u32)>,
+    /// Whether it stands in a macro's body, where only constants are what they seem.
+    pub in_macro: bool,
+}
+
+impl LaunchSite {
+    /// The block, where all of it is constant and some GPU can launch it.
+    #[must_use]
+    pub fn block_size(&self) -> Option<BlockSize> {
+        let [x, y, z] = self.block;
+        BlockSize::new(x?, y?, z?).ok()
+    }
+
+    /// Threads of the block, where constant, whether a GPU can launch that many or not.
+    #[must_use]
+    pub fn threads(&self) -> Option<u64> {
+        self.block.iter().try_fold(1_u64, |all, one| all.checked_mul(u64::from((*one)?)))
+    }
+}

@@ -46,6 +46,12 @@ pub enum Basis {
 }
 
 impl Basis {
+    /// The basis called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Basis> {
+        [Basis::Measured, Basis::Computed, Basis::Inferred].into_iter().find(|basis| basis.name() == name)
+    }
+
     /// Its name in the JSON report and on rule pages.
     #[must_use]
     pub fn name(self) -> &'static str {

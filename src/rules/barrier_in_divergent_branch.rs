@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, each, finding, ptx_label};
+use super::branch::{Message, Says, each, finding, ptx_label};
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
 use crate::lanes::verdict::{Missed, Verdict};
@@ -38,23 +38,24 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (others, help) = match found.function.arch {
         Some(arch) if exits && may_wait(&found) => (format!("exit, and {arch} may wait for them"), EXIT),
         _ if exits => ("exit".to_owned(), EXIT),
-        _ => ("go on to other code".to_owned(), GO_ON),
+        _ => ("go on without it".to_owned(), GO_ON),
     };
-    let message =
-        format!("only some threads of a block of {name} reach the barrier behind this branch: the others {others}");
-    let mut finding =
-        finding(context, hit, message, Says::Lanes).help(help).fact("skipping_threads_exit", u64::from(exits));
+    let what = format!("not every thread of a block of {name} reaches the barrier behind this branch");
+    let more = format!(": the others {others}");
+    let mut finding = finding(context, hit, Message { what, more, label: Says::Lanes })
+        .help(help)
+        .fact("skipping_threads_exit", u64::from(exits));
     if let Some(barrier) = context.quotes_of(hit).and_then(|quotes| quotes.barrier) {
         finding.beside.push(ptx_label(context, barrier, "barrier".to_owned()));
     }
     finding
 }
 
-const EXIT: &str = "keep the threads that have nothing to do: guard their work in place of returning, and let all of them come \
-                    to the barrier; CUDA allows `__syncthreads()` only where the whole block decides alike";
+const EXIT: &str = "guard the work instead of returning early, so that all threads come to the barrier: CUDA allows \
+                    `__syncthreads()` only where the whole block decides alike";
 
-const GO_ON: &str = "move the barrier out of the branch, and guard what stands before and after it instead: where only some \
-                     threads wait, the block hangs, or the barrier pairs with another one and data race";
+const GO_ON: &str = "move the barrier out of the branch, and guard the work before and after it instead: CUDA allows \
+                     `__syncthreads()` only where the whole block decides alike, else the block may hang";
 
 #[cfg(test)]
 mod tests {

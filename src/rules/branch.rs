@@ -77,10 +77,22 @@ pub(super) enum Says {
     Text(String),
 }
 
-/// A finding on a branch: where it stands, and what is known of it.
-pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: Says) -> Finding {
-    let finding = Finding::new(message);
-    let Some(found) = context.branch_of(hit) else { return finding };
+/// What a finding on a branch says.
+pub(super) struct Message {
+    /// The beginning, which says what happens to whom, and stands alone where there is little room.
+    pub(super) what: String,
+    /// The rest, which says more.
+    pub(super) more: String,
+    /// What stands at the branch.
+    pub(super) label: Says,
+}
+
+/// A finding on a branch: where it stands, and what is known of it. What it depends on, where it is not sure, comes first.
+pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: Message) -> Finding {
+    let Message { what, more, label } = message;
+    let Some(found) = context.branch_of(hit) else { return Finding::new(what + &more) };
+    let what = condition_of(&found) + &what;
+    let finding = Finding::new(format!("{what}{more}")).brief(what);
     let branch = found.branch;
     let own = inlined_from(&found);
     // What jumps in the PTX may be what runs the side in the source, or what does not.
@@ -93,11 +105,10 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
     let words = Words { source: label + &own, ptx: in_ptx, beside: "the branch in the PTX" };
     let mut finding = placed(context, finding, quotes, column, words);
     finding.confidence = branch.judgement.map(|judgement| judgement.confidence.name());
-    let shape = BlockSize { x: branch.shape.x, y: branch.shape.y, z: branch.shape.z };
     let costs = branch.sides.map(|(taken, other)| (taken.weight, other.weight));
     finding
         .fact("verdict", branch.judgement.map(|judgement| judgement.verdict.name()))
-        .fact("block", shape.to_string())
+        .fact("block", size(branch).to_string())
         .fact("split_share", branch.split.mean)
         .fact("taken_cost", costs.map(|(taken, _)| taken))
         .fact("fallthrough_cost", costs.map(|(_, other)| other))
@@ -196,40 +207,63 @@ pub(super) fn ptx_label(context: &Context<'_>, quote: Quote, text: String) -> La
     Label { quote, lead: None, name: None, start, end, text }
 }
 
-/// `every warp`, `38 % of the warps`
-pub(super) fn share_of_warps(share: f64) -> String {
-    if share >= 0.995 { "every warp".to_owned() } else { format!("{} of the warps", percent(share)) }
+/// `every warp of k splits`, the ending of a further verb, and `its`; `38 % of the warps of k split`, none, and `their`.
+pub(super) fn warps_split(share: f64, name: &str) -> (String, &'static str, &'static str) {
+    if share >= 0.995 {
+        return (format!("every warp of {name} splits"), "s", "its");
+    }
+    (format!("{} of the warps of {name} split", percent(share)), "", "their")
 }
 
 /// `256 threads`, `16×16 threads`: the block that a branch was looked at in.
 pub(super) fn block(branch: &Branch) -> String {
-    let shape = BlockSize { x: branch.shape.x, y: branch.shape.y, z: branch.shape.z };
-    format!("{shape} threads")
+    let size = size(branch);
+    let ending = if size.threads() == 1 { "" } else { "s" };
+    format!("{size} thread{ending}")
 }
 
-/// `in warp 0 lanes 0–15 jump and 16–31 do not, in blocks of 256 threads`; of a source line, `go one way` and `the other`.
+fn size(branch: &Branch) -> BlockSize {
+    BlockSize { x: branch.shape.x, y: branch.shape.y, z: branch.shape.z }
+}
+
+/// `warp 0: lanes 0–15 jump, lanes 16–31 do not; blocks of 256 threads`; of a source line, `go one way` and `the other`.
 fn witness(branch: &Branch, is_ptx: bool) -> String {
     let block = block(branch);
-    match branch.split.witness {
-        Some(Witness { warp, .. }) if branch.ways > 2 => {
-            format!("the lanes of warp {warp} go different ways, in blocks of {block}")
-        }
-        Some(witness) => {
-            let (taken, others) = lanes_in_words(witness);
-            let (jump, stay) = if is_ptx { ("jump", "do not") } else { ("go one way", "the other") };
-            format!("in warp {} lanes {taken} {jump} and {others} {stay}, in blocks of {block}", witness.warp)
-        }
-        None => format!("whole warps go different ways, in blocks of {block}"),
+    let Some(witness) = branch.split.witness else {
+        return format!("whole warps go different ways; blocks of {block}");
+    };
+    let warp = witness.warp;
+    if branch.ways > 2 {
+        return format!("the lanes of warp {warp} go different ways; blocks of {block}");
     }
+    let ((taken, takes_one), (others, stays_one)) = lanes(witness);
+    let ways = if is_ptx {
+        let (jump, stay) = (if takes_one { "jumps" } else { "jump" }, if stays_one { "does" } else { "do" });
+        format!("{taken} {jump}, {others} {stay} not")
+    } else {
+        let go = if takes_one { "goes" } else { "go" };
+        format!("{taken} {go} one way, {others} the other")
+    };
+    format!("warp {warp}: {ways}; blocks of {block}")
 }
 
-/// What a finding that is not sure depends on, to be put at the end of its message.
-pub(super) fn proviso(found: &Found<'_>) -> String {
+/// `lanes 0–30` and `lane 31`, which of them is a single one: those that take the branch, and the others.
+fn lanes(witness: Witness) -> ((String, bool), (String, bool)) {
+    let (taken, others) = lanes_in_words(witness);
+    let named = |lanes: String, which: u32| {
+        let is_one = which.count_ones() == 1;
+        (format!("{} {lanes}", if is_one { "lane" } else { "lanes" }), is_one)
+    };
+    (named(taken, witness.taken & witness.active), named(others, witness.active & !witness.taken))
+}
+
+/// What a finding that is not sure depends on, as the beginning of its message.
+fn condition_of(found: &Found<'_>) -> String {
     let is_low = found.branch.judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low);
     match (is_low, found.shapes.known) {
         (false, _) => String::new(),
-        (true, false) => format!(", if its blocks are of {}", block(found.branch)),
-        (true, true) => ", as far as values known only at run time make it so".to_owned(),
+        (true, false) => format!("if its blocks are {}, ", size(found.branch)),
+        (true, true) => "depending on run-time values, ".to_owned(),
     }
 }
 
@@ -252,7 +286,7 @@ pub(super) fn rounded(weight: f64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{begins_statement, condition, only_condition};
+    use super::{Witness, begins_statement, condition, lanes, only_condition};
 
     #[test]
     fn a_column_in_the_middle_of_a_statement_is_none_of_its_beginning() {
@@ -261,6 +295,16 @@ mod tests {
         assert!(begins_statement(line, at(b"if")) && begins_statement(line, at(b"x = g")));
         assert!(begins_statement(line, at(b"return")) && begins_statement(b"    x = y;", 4));
         assert!(!begins_statement(line, at(b"float x")) && !begins_statement(line, at(b"> 0")));
+    }
+
+    #[test]
+    fn one_lane_is_in_the_singular() {
+        let words = |active: u32, taken: u32| {
+            let ((taken, _), (others, _)) = lanes(Witness { warp: 0, active, taken });
+            (taken, others)
+        };
+        assert_eq!(words(u32::MAX, 1 << 31), ("lane 31".to_owned(), "lanes 0–30".to_owned()));
+        assert_eq!(words(0b111, 0b110), ("lanes 1, 2".to_owned(), "lane 0".to_owned()));
     }
 
     #[test]

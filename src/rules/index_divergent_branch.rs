@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, cap, each, finding, instructions, is_dispatch, proviso, rounded, share_of_warps, weights};
+use super::branch::{Message, Says, cap, each, finding, instructions, is_dispatch, rounded, warps_split, weights};
 use crate::finding::{Finding, Hit};
 use crate::lanes::function::Branch;
 use crate::lanes::verdict::Verdict;
@@ -43,38 +43,30 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let name = context.called(Some(found.function.name));
     let (taken, other) = weights(branch);
     let (less, more) = (taken.min(other), taken.max(other));
-    let share = share_of_warps(branch.split.mean);
-    let splits = if branch.split.mean >= 0.995 { "splits" } else { "split" };
+    let (splits, s, its) = warps_split(branch.split.mean, &name);
     let is_leader = branch.judgement.is_some_and(|judgement| judgement.verdict == Verdict::LeaderLane);
-    let (what, help) = if is_leader {
-        let what = format!("one lane of a warp of {name} runs {} here while the other lanes idle", instructions(more));
-        (what, LEADER)
+    let (what, costs, help) = if is_leader {
+        let costs = format!(": {} while the others idle", instructions(more));
+        (format!("one lane of a warp of {name} works alone here"), costs, LEADER)
     } else if rounded(less) > 0 {
-        let what = format!(
-            "{share} of {name} {splits} here by thread index: about {} + {} instructions run one after the other instead \
-             of {}",
-            rounded(taken),
-            rounded(other),
-            rounded(more),
-        );
-        (what, TWO_SIDED)
+        let (taken, other, more) = (rounded(taken), rounded(other), rounded(more));
+        let costs = format!(" and run{s} both sides: about {taken} + {other} instructions instead of {more}");
+        (format!("{splits} here by thread index"), costs, TWO_SIDED)
     } else {
-        let what = format!(
-            "{share} of {name} {splits} here by thread index: {} of a warp's lanes idle while {} run",
-            percent(idle(branch)),
-            instructions(more),
-        );
-        (what, ONE_SIDED)
+        let idle = percent(idle(branch));
+        let costs = format!(": {idle} of {its} lanes idle for {}", instructions(more));
+        (format!("{splits} here by thread index"), costs, ONE_SIDED)
     };
-    let message = format!("{what}{}", proviso(&found));
-    finding(context, hit, message, Says::Lanes).help(help).fact("loss_per_visit", loss(branch))
+    finding(context, hit, Message { what, more: costs, label: Says::Lanes })
+        .help(help)
+        .fact("loss_per_visit", loss(branch))
 }
 
-const TWO_SIDED: &str = "let all 32 lanes of a warp decide alike, as `threadIdx.x / 32 % 2` does where `threadIdx.x % 2` does \
-                         not, and renumber the data to fit; or let the sides differ in their values and share their code";
+const TWO_SIDED: &str = "decide per warp, as `threadIdx.x / 32 % 2` does where `threadIdx.x % 2` does not, and renumber the \
+                         data to fit; or let the sides differ in their values and share their code";
 
-const ONE_SIDED: &str = "number the items that need the work without gaps, and give item k to thread k: whole warps then have \
-                         work, and the others none";
+const ONE_SIDED: &str = "number the items that need work without gaps and give item k to thread k, so that a whole warp has \
+                         work or none";
 
 const LEADER: &str =
     "spread the work over the lanes of the warp, or let other warps go on with something else meanwhile";

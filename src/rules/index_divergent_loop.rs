@@ -4,8 +4,7 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, block, cap, each, finding, proviso, rounded};
-use super::limits::counted;
+use super::branch::{Message, Says, block, cap, each, finding, rounded};
 use crate::finding::{Finding, Hit};
 use crate::lanes::verdict::Verdict;
 use crate::model::percent;
@@ -32,18 +31,18 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     };
     let name = context.called(Some(found.function.name));
     let (longest, mean) = spread.trips;
-    let message = format!(
-        "lanes of a warp of {name} leave this loop at different iterations, by thread index: the last lane stays {} longer \
-         than the mean lane, and {} of the lanes' turns are idle{}",
-        iterations(longest - mean),
+    let what = format!("lanes of a warp of {name} leave this loop apart by thread index");
+    let more = format!(
+        ": the longest lane runs {}, the mean is {}, and {} of the lanes' turns are idle",
+        iterations(longest),
+        number(mean),
         percent(spread.idle),
-        proviso(&found),
     );
-    let label = format!("a warp turns until its last lane leaves, in blocks of {}", block(found.branch));
-    finding(context, hit, message, Says::Text(label))
+    let label = format!("a warp turns until its last lane leaves; blocks of {}, loop as compiled", block(found.branch));
+    finding(context, hit, Message { what, more, label: Says::Text(label) })
         .help(
-            "give the lanes of a warp equally long loops: let the warp run through each long loop together, from the lane's \
-             number in steps of 32, or give each lane a long one and a short one",
+            "let the lanes of a warp share each long loop, from the lane's number in steps of 32, or give each lane a long loop \
+             and a short one",
         )
         .fact("idle_share", spread.idle)
         .fact("split_warps", spread.share)
@@ -53,12 +52,15 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 /// `15.5 iterations`, `1 iteration`, `317 iterations`
 fn iterations(trips: f64) -> String {
+    let number = number(trips);
+    let ending = if number == "1" { "" } else { "s" };
+    format!("{number} iteration{ending}")
+}
+
+/// `15.5`, `317`: a tenth where there is one and it matters.
+fn number(trips: f64) -> String {
     let tenths = (trips * 10.0).round() / 10.0;
-    if tenths < 100.0 && tenths.fract() != 0.0 {
-        format!("{tenths:.1} iterations")
-    } else {
-        counted(rounded(trips), "iteration")
-    }
+    if tenths < 100.0 && tenths.fract() != 0.0 { format!("{tenths:.1}") } else { rounded(trips).to_string() }
 }
 
 #[cfg(test)]

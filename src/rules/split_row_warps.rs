@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, finding};
+use super::branch::{Message, Says, finding};
 use super::limits::counted;
 use crate::finding::{Cause, Finding, Hit};
 use crate::lanes::Shape;
@@ -38,12 +38,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(found) = context.branch_of(hit) else { return Finding::new("a warp covers several rows of its block") };
     let shape = found.branch.shape;
     let block = crate::model::BlockSize { x: shape.x, y: shape.y, z: shape.z };
-    let message = format!(
-        "a warp of {} covers {} of its {block} block, and idles in each of them where this check cuts off the end of a row",
-        context.called(Some(found.function.name)),
-        counted(rows(shape), "row"),
-    );
-    finding(context, hit, message, Says::Text("compares the place in the row".to_owned()))
+    let name = context.called(Some(found.function.name));
+    let what = format!("a warp of {name} covers {} of its {block} block", counted(rows(shape), "row"));
+    let more = ", and this check idles lanes at the end of each".to_owned();
+    finding(context, hit, Message { what, more, label: Says::Text("cuts off the end of a row".to_owned()) })
         .help(help(shape))
         .fact("rows", rows(shape))
 }

@@ -8,9 +8,10 @@ use super::Style;
 use super::excerpt;
 use super::json::VERSION;
 use crate::analyse::Found;
+use crate::finding::Level;
 use crate::lanes::verdict::{Advice, Confidence, Verdict};
 use crate::model::{percent, symbol};
-use crate::rules::Context;
+use crate::rules::{Context, loudest_of_barrier};
 
 #[derive(Serialize)]
 struct WireBranch {
@@ -33,12 +34,17 @@ struct WireBranch {
 /// What is said of a branch that was not followed to its condition.
 const NOT_FOLLOWED: &str = "its condition takes too long to follow";
 
-/// Where a branch stands: the outermost line of its source, else its line in the PTX.
+/// Where a branch stands: the outermost line of its source, under the name that findings have it, else its line in the PTX.
 fn place(context: &Context<'_>, found: &Found<'_>) -> (String, u32) {
     let report = context.report;
-    let source = found.locations.and_then(|at| Some((found.module.file(at.outer.file)?, at.outer.line)));
+    let source = found.locations.and_then(|at| {
+        let name = found.module.file(at.outer.file)?;
+        let path =
+            context.numbers.branches.paths.get(name).map_or_else(|| String::from_utf8_lossy(name), |path| path.into());
+        Some((symbol::printable(&path).into_owned(), at.outer.line))
+    });
     match source {
-        Some((file, line)) => (symbol::printable(&String::from_utf8_lossy(file)).into_owned(), line),
+        Some(place) => place,
         None => {
             let name = report.inputs.get(found.module.input as usize).map_or("", |input| input.name.as_str());
             (symbol::printable(name).into_owned(), found.ptx_line())
@@ -60,12 +66,23 @@ fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
         block: [branch.shape.x, branch.shape.y, branch.shape.z],
         verdict: judgement.map(|judgement| judgement.verdict.name()),
         confidence: judgement.map(|judgement| judgement.confidence.name()),
-        split_share: judgement.map(|_| branch.split.mean),
+        split_share: judgement.filter(|one| one.verdict != Verdict::DivergentData).map(|_| branch.split.mean),
         taken_cost: branch.sides.map(|(taken, _)| taken.weight),
         fallthrough_cost: branch.sides.map(|(_, other)| other.weight),
         idle_share: branch.spread.map(|spread| spread.idle),
-        report: judgement.map_or(Advice::Silent, |judgement| judgement.advice).name(),
+        report: reported(found).map_or(Advice::Silent.name(), Level::name),
         reason: judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason),
+    }
+}
+
+/// How loudly a lint reports a branch where nobody sets levels; `None` where it is silent.
+fn reported(found: &Found<'_>) -> Option<Level> {
+    let judgement = found.branch.judgement?;
+    match judgement.advice {
+        Advice::Silent => None,
+        _ if judgement.verdict == Verdict::BarrierInDivergent => loudest_of_barrier(found),
+        Advice::Note => Some(Level::Note),
+        Advice::Warn => Some(Level::Warn),
     }
 }
 
@@ -91,7 +108,7 @@ pub fn branches_json(context: &Context<'_>, out: &mut dyn Write) -> io::Result<(
 /// When `out` cannot be written to.
 pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut last = None;
-    let mut counts = [0_usize; 3];
+    let (mut loud, mut notes) = (0_usize, 0_usize);
     let mut total = 0;
     for (_, found) in context.branches() {
         let here = (found.module.input, found.function.head.0);
@@ -104,17 +121,19 @@ pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) 
         }
         line(context, &found, style, out)?;
         total += 1;
-        counts[found.branch.judgement.map_or(0, |judgement| judgement.advice as usize)] += 1;
+        match reported(&found) {
+            Some(Level::Note) => notes += 1,
+            Some(_) => loud += 1,
+            None => {}
+        }
     }
     let plural = |count: usize| if count == 1 { "" } else { "es" };
     let blank = if total > 0 { "\n" } else { "" };
     writeln!(
         out,
-        "{blank}{}: {} reported, {} worth a note, {} silent",
+        "{blank}{}: {loud} reported, {notes} worth a note, {} silent",
         style.strong(format!("{total} branch{}", plural(total))),
-        counts[Advice::Warn as usize],
-        counts[Advice::Note as usize],
-        counts[Advice::Silent as usize],
+        total - loud - notes,
     )
 }
 
@@ -141,16 +160,15 @@ fn line(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Wr
     let judgement = branch.judgement;
     let verdict = judgement.map_or("?", |judgement| judgement.verdict.name());
     let share = match judgement {
-        Some(judgement) if judgement.verdict != Verdict::WarpUniform => percent(branch.split.mean),
+        // How many warps data split is not known.
+        Some(judgement) if !matches!(judgement.verdict, Verdict::WarpUniform | Verdict::DivergentData) => {
+            percent(branch.split.mean)
+        }
         _ => String::new(),
     };
     let costs =
         branch.sides.map_or_else(String::new, |(taken, other)| format!("{:.0} | {:.0}", taken.weight, other.weight));
-    let report = match judgement.map(|judgement| judgement.advice) {
-        Some(Advice::Warn) => "warn",
-        Some(Advice::Note) => "note",
-        _ => "",
-    };
+    let report = reported(found).map_or("", Level::name);
     let reason = judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason);
     let low = judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low);
     let sure = if low { " (low confidence)" } else { "" };

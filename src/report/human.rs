@@ -130,10 +130,8 @@ fn render_group(
     let mut text = String::new();
     handler.render_report(&mut text, &shown).map_err(io::Error::other)?;
     writeln!(out, "{}", text.trim_end())?;
-    let ptx = finding.ptx.as_ref().filter(|_| has_text(verdict, &finding));
-    for (name, label) in
-        ptx.map(|ptx| ("ptx", ptx)).into_iter().chain(finding.beside.iter().map(|one| (one.text.as_str(), one)))
-    {
+    let ptx = finding.ptx.as_ref().filter(|_| has_text(verdict, &finding)).map(|ptx| ("ptx", ptx));
+    for (name, label) in finding.beside.iter().map(|one| (one.text.as_str(), one)).chain(ptx) {
         let room = layout.style.width.saturating_sub(name.chars().count() + "  : ".len());
         let line = excerpt::one_line(verdict.context.report, label, room);
         writeln!(out, "  {} {line}", layout.style.strong(format!("{name}:")))?;

@@ -18,12 +18,17 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         if judgement.verdict != Verdict::BarrierInDivergent {
             return None;
         }
-        let cap = match found.branch.missed? {
-            Missed::Exits if !may_wait(found) => Level::Note,
-            Missed::Exits | Missed::GoesOn => Level::Deny,
-        };
-        Some((1.0 + found.branch.split.mean, cap))
+        Some((1.0 + found.branch.split.mean, loudest(found)?))
     });
+}
+
+/// The loudest that a finding on such a branch may be.
+#[must_use]
+pub fn loudest(found: &Found<'_>) -> Option<Level> {
+    Some(match found.branch.missed? {
+        Missed::Exits if !may_wait(found) => Level::Note,
+        Missed::Exits | Missed::GoesOn => Level::Deny,
+    })
 }
 
 /// Whether a barrier may wait for threads that have exited: that it does not is promised from 7.0 on.
@@ -35,13 +40,13 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(found) = context.branch_of(hit) else { return Finding::new("not every thread reaches a barrier") };
     let name = context.called(Some(found.function.name));
     let exits = found.branch.missed == Some(Missed::Exits);
-    let (others, help) = match found.function.arch {
-        Some(arch) if exits && may_wait(&found) => (format!("exit, and {arch} may wait for them"), EXIT),
-        _ if exits => ("exit".to_owned(), EXIT),
-        _ => ("go on without it".to_owned(), GO_ON),
+    let (does, help) = match found.function.arch {
+        Some(arch) if exits && may_wait(&found) => (format!("exits, which {arch} may wait for"), EXIT),
+        _ if exits => ("exits".to_owned(), EXIT),
+        _ => ("goes on without it".to_owned(), GO_ON),
     };
-    let what = format!("not every thread of a block of {name} reaches the barrier behind this branch");
-    let more = format!(": the others {others}");
+    let what = format!("part of a block of {name} misses the barrier behind this branch");
+    let more = format!(" and {does}");
     let mut finding = finding(context, hit, Message { what, more, label: Says::Lanes })
         .help(help)
         .fact("skipping_threads_exit", u64::from(exits));

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::Context;
 use super::limits::counted;
-use crate::analyse::{BranchQuotes, Found};
+use crate::analyse::{BranchQuotes, Found, InlinedQuote};
 use crate::finding::{Cause, Finding, Hit, Label, Level};
 use crate::lanes::function::{Branch, lanes_in_words};
 use crate::lanes::verdict::{Advice, Confidence, Judgement, Witness};
@@ -94,7 +94,6 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: Message) -> Fin
     let what = condition_of(&found) + &what;
     let finding = Finding::new(format!("{what}{more}")).brief(what);
     let branch = found.branch;
-    let own = inlined_from(&found);
     // What jumps in the PTX may be what runs the side in the source, or what does not.
     let (label, in_ptx) = match label {
         Says::Lanes => (witness(branch, false), witness(branch, true)),
@@ -102,7 +101,7 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: Message) -> Fin
     };
     let quotes = context.quotes_of(hit);
     let column = found.locations.map_or(0, |locations| locations.outer.column as usize);
-    let words = Words { source: label + &own, ptx: in_ptx, beside: "the branch in the PTX" };
+    let words = Words { source: label, ptx: in_ptx, beside: "the branch in the PTX" };
     let mut finding = placed(context, finding, quotes, column, words);
     finding.confidence = branch.judgement.map(|judgement| judgement.confidence.name());
     let costs = branch.sides.map(|(taken, other)| (taken.weight, other.weight));
@@ -138,18 +137,19 @@ pub(super) fn placed(
         Some(source) => {
             let mut own = finding.label(Some(source_label(context, source, column, words.source)));
             own.ptx = Some(Label { text: words.beside.to_owned(), ..ptx });
+            own.beside.extend(inlined(context, quotes));
             own
         }
         None => Finding { ptx: Some(ptx.clone()), ..finding.label(Some(ptx)) },
     }
 }
 
-/// `; inlined from util.cuh:10`, where the branch does not stand in the line that it is shown at.
-fn inlined_from(found: &Found<'_>) -> String {
-    let Some(locations) = found.locations.filter(|spots| spots.inner != spots.outer) else { return String::new() };
-    let Some(path) = found.module.file(locations.inner.file) else { return String::new() };
-    let name = path.iter().rposition(|byte| matches!(byte, b'/' | b'\\')).map_or(path, |at| &path[at + 1..]);
-    format!("; inlined from {}:{}", symbol::printable(&String::from_utf8_lossy(name)), locations.inner.line)
+/// The line that a branch really stands in, where that was inlined into the one that it is shown at.
+fn inlined(context: &Context<'_>, quotes: BranchQuotes) -> Option<Label> {
+    let InlinedQuote { quote, column, function } = quotes.inlined?;
+    let name = function.map(|name| format!(" `{}`", symbol::short(context.report.texts.get(name))));
+    let text = format!("inlined from{}", name.unwrap_or_default());
+    Some(source_label(context, quote, column as usize, text))
 }
 
 /// The condition of the statement at `column`, from 1, with its keyword, else the statement to the end of the line's code.

@@ -33,12 +33,12 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (longest, mean) = spread.trips;
     let what = format!("lanes of a warp of {name} leave this loop apart by thread index");
     let more = format!(
-        ": the longest lane runs {}, the mean is {}, and {} of the lanes' turns are idle",
+        ": as compiled, the longest lane runs {}, the mean is {}, and {} of the lanes' turns are idle",
         iterations(longest),
         number(mean),
         percent(spread.idle),
     );
-    let label = format!("a warp turns until its last lane leaves; blocks of {}, loop as compiled", block(found.branch));
+    let label = format!("a warp turns until its last lane leaves; blocks of {}", block(found.branch));
     finding(context, hit, Message { what, more, label: Says::Text(label) })
         .help(
             "let the lanes of a warp share each long loop, from the lane's number in steps of 32, or give each lane a long loop \

@@ -79,8 +79,7 @@ mod tests {
         assert_eq!(
             lint(&one_sided(FIRST_100, WAIT), &[]),
             [
-                "error[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
-             the others go on to other code"
+                "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and goes on without it"
             ]
         );
     }
@@ -90,8 +89,7 @@ mod tests {
         assert_eq!(
             lint(&early_return(), &[]),
             [
-                "note[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
-             the others exit"
+                "note[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and exits"
             ]
         );
     }
@@ -101,8 +99,7 @@ mod tests {
         assert_eq!(
             lint(&early_return().replace("sm_90", "sm_60"), &[]),
             [
-                "error[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
-             the others exit, and sm_60 may wait for them"
+                "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and exits, which sm_60 may wait for"
             ]
         );
         assert!(lint(&early_return().replace("sm_90", "sm_70"), &[])[0].starts_with("note["));
@@ -113,7 +110,7 @@ mod tests {
         let log = one_sided("setp.ge.u32 %p1, %t, 64;", WAIT);
         assert!(lint(&log, &[])[0].starts_with("error["), "{:?}", lint(&log, &[]));
         let text = human(&log, &[]);
-        assert!(text.contains("whole warps go different ways, in blocks of 256 threads"), "{text}");
+        assert!(text.contains("whole warps go different ways; blocks of 256 threads"), "{text}");
     }
 
     #[test]

@@ -208,7 +208,11 @@ pub(super) fn ptx_label(context: &Context<'_>, quote: Quote, text: String) -> La
 }
 
 /// `every warp of k splits`, the ending of a further verb, and `its`; `38 % of the warps of k split`, none, and `their`.
-pub(super) fn warps_split(share: f64, name: &str) -> (String, &'static str, &'static str) {
+pub(super) fn warps_split(found: &Found<'_>, name: &str) -> (String, &'static str, &'static str) {
+    let share = found.branch.split.mean;
+    if varies(found) {
+        return (format!("warps of {name} split"), "", "their");
+    }
     if share >= 0.995 {
         return (format!("every warp of {name} splits"), "s", "its");
     }
@@ -259,12 +263,20 @@ fn lanes(witness: Witness) -> ((String, bool), (String, bool)) {
 
 /// What a finding that is not sure depends on, as the beginning of its message.
 fn condition_of(found: &Found<'_>) -> String {
-    let is_low = found.branch.judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low);
-    match (is_low, found.shapes.known) {
-        (false, _) => String::new(),
-        (true, false) => format!("if its blocks are {}, ", size(found.branch)),
-        (true, true) => "depending on run-time values, ".to_owned(),
+    if varies(found) {
+        return "depending on run-time values, ".to_owned();
     }
+    if is_unsure(found) { format!("if its blocks are {}, ", size(found.branch)) } else { String::new() }
+}
+
+fn is_unsure(found: &Found<'_>) -> bool {
+    found.branch.judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low)
+}
+
+/// Whether numbers that are known only at run time decide how many warps part: shares are then those of the numbers that
+/// were tried, and tell nobody anything.
+pub(super) fn varies(found: &Found<'_>) -> bool {
+    is_unsure(found) && found.shapes.known
 }
 
 /// The weights of a branch's sides, the one that is taken first.

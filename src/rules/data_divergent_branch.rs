@@ -76,8 +76,7 @@ mod tests {
         assert_eq!(
             lint(&one_sided(NEGATIVE, &work(30)), &ON),
             [
-                "note[data-divergent-branch] where data differ within a warp of `k`, its lanes part here: the others idle while \
-             about 30 instructions run"
+                "note[data-divergent-branch] where data differ within a warp of `k`, its lanes part here: the others idle for about 30 instructions"
             ]
         );
     }
@@ -87,10 +86,8 @@ mod tests {
         let log = kernel(&format!("AGAIN:\n{}setp.gt.f32 %p1, %x, 0f3F800000;\n@%p1 bra AGAIN;", work(4)));
         assert_eq!(
             lint(&log, &ON),
-            [
-                "note[data-divergent-branch] lanes of a warp of `k` leave this loop where their data say so: the warp goes on \
-             until its last lane is done"
-            ]
+            ["note[data-divergent-branch] lanes of a warp of `k` leave this loop as their data say: the warp goes on \
+             until its last lane is done"]
         );
     }
 

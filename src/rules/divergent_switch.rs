@@ -81,8 +81,7 @@ mod tests {
         assert_eq!(
             lint(&switch(BY_LANE, &[19, 29, 39, 49]), &[]),
             [
-                "warning[divergent-switch] lanes of a warp of `k` take different ways of 4 here, by thread index: the ways, \
-             about 144 instructions in all, run one after the other for the lanes that take them"
+                "warning[divergent-switch] lanes of a warp of `k` go up to 4 ways here by thread index: the ways run one after the other, about 144 instructions in all"
             ]
         );
     }
@@ -115,8 +114,7 @@ mod tests {
         assert_eq!(
             lint(&log, &[]),
             [
-                "warning[divergent-switch] lanes of a warp of `k` take different ways of 4 here, by thread index: the ways run \
-             one after the other for the lanes that take them"
+                "warning[divergent-switch] lanes of a warp of `k` go up to 4 ways here by thread index: the ways run one after the other"
             ]
         );
         assert!(lint(&log.replace("and.b32 %r1, %t, 3", "and.b32 %r1, %n, 3"), &[]).is_empty());

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Message, Says, block, cap, each, finding, rounded};
+use super::branch::{Message, Says, block, cap, each, finding, rounded, varies};
 use crate::finding::{Finding, Hit};
 use crate::lanes::verdict::Verdict;
 use crate::model::percent;
@@ -32,12 +32,16 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let name = context.called(Some(found.function.name));
     let (longest, mean) = spread.trips;
     let what = format!("lanes of a warp of {name} leave this loop apart by thread index");
-    let more = format!(
-        ": as compiled, the longest lane runs {}, the mean is {}, and {} of the lanes' turns are idle",
-        iterations(longest),
-        number(mean),
-        percent(spread.idle),
-    );
+    let more = if varies(&found) {
+        ": the warp turns until its last lane leaves".to_owned()
+    } else {
+        format!(
+            ": as compiled, the longest lane runs {}, the mean is {}, and {} of the lanes' turns are idle",
+            iterations(longest),
+            number(mean),
+            percent(spread.idle),
+        )
+    };
     let label = format!("a warp turns until its last lane leaves; blocks of {}", block(found.branch));
     finding(context, hit, Message { what, more, label: Says::Text(label) })
         .help(
@@ -84,8 +88,7 @@ mod tests {
         assert_eq!(
             lint(&counted_loop(LANE, "-1", "1", "%r1"), &[]),
             [
-                "warning[index-divergent-loop] lanes of a warp of `k` leave this loop at different iterations, by thread index: \
-             the last lane stays 15.5 iterations longer than the mean lane, and 48 % of the lanes' turns are idle"
+                "warning[index-divergent-loop] lanes of a warp of `k` leave this loop apart by thread index: as compiled, the longest lane runs 32 iterations, the mean is 16.5, and 48 % of the lanes' turns are idle"
             ]
         );
     }
@@ -93,7 +96,7 @@ mod tests {
     #[test]
     fn the_label_says_the_block() {
         let text = human(&counted_loop(LANE, "-1", "1", "%r1"), &["--block", "64"]);
-        assert!(text.contains("a warp turns until its last lane leaves, in blocks of 64 threads"), "{text}");
+        assert!(text.contains("a warp turns until its last lane leaves; blocks of 64 threads"), "{text}");
     }
 
     #[test]

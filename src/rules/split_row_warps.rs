@@ -77,8 +77,7 @@ mod tests {
 
     #[test]
     fn rows_of_sixteen_threads_with_a_check_are_a_note() {
-        let told = "note[split-row-warps] a warp of `k` covers 2 rows of its 16×16 block, and idles in each of them where this \
-                    check cuts off the end of a row";
+        let told = "note[split-row-warps] a warp of `k` covers 2 rows of its 16×16 block, and this check idles lanes at the end of each";
         assert_eq!(lint(&kernel(".reqntid 16, 16, 1", "x"), &[]), [told]);
         assert_eq!(lint(&kernel("", "x"), &["--block", "16,16"]), [told]);
     }

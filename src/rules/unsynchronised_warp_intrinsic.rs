@@ -85,8 +85,7 @@ mod tests {
         assert_eq!(
             lint(&kernel("sm_70", SHUFFLE), &[]),
             [
-                "warning[unsynchronised-warp-intrinsic] `k` uses `shfl.down.b32` on sm_70 here, 2 times, which waits for no \
-              other lane"
+                "warning[unsynchronised-warp-intrinsic] `k` uses `shfl.down.b32` 2 times on sm_70 without `.sync`, which waits for no other lane"
             ]
         );
         assert!(lint(&kernel("sm_60", SHUFFLE), &[]).is_empty());

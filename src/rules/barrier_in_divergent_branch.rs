@@ -43,7 +43,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (does, help) = match found.function.arch {
         Some(arch) if exits && may_wait(&found) => (format!("exits, which {arch} may wait for"), EXIT),
         _ if exits => ("exits".to_owned(), EXIT),
-        _ => ("goes on without it".to_owned(), GO_ON),
+        _ => ("goes on to other code".to_owned(), GO_ON),
     };
     let what = format!("part of a block of {name} misses the barrier behind this branch");
     let more = format!(" and {does}");
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(
             lint(&one_sided(FIRST_100, WAIT), &[]),
             [
-                "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and goes on without it"
+                "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and goes on to other code"
             ]
         );
     }

@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
 
 use super::Style;
 use super::excerpt;
 use super::json::VERSION;
 use crate::analyse::Found;
 use crate::finding::Level;
+use crate::lanes::cost::Side;
 use crate::lanes::verdict::{Advice, Confidence, Verdict};
 use crate::model::{percent, symbol};
 use crate::rules::{Context, loudest_of_barrier};
@@ -110,23 +112,28 @@ pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) 
     let mut last = None;
     let (mut loud, mut notes) = (0_usize, 0_usize);
     let mut total = 0;
+    // The lines of one function, so that their columns meet.
+    let mut rows: Vec<Row> = Vec::new();
     for (_, found) in context.branches() {
         let here = (found.module.input, found.function.head.0);
         if last != Some(here) {
+            write_rows(&mut rows, style, out)?;
             if last.is_some() {
                 writeln!(out)?;
             }
             heading(context, &found, style, out)?;
             last = Some(here);
         }
-        line(context, &found, style, out)?;
+        let row = Row::of(context, &found);
         total += 1;
-        match reported(&found) {
+        match row.report {
             Some(Level::Note) => notes += 1,
             Some(_) => loud += 1,
             None => {}
         }
+        rows.push(row);
     }
+    write_rows(&mut rows, style, out)?;
     let plural = |count: usize| if count == 1 { "" } else { "es" };
     let blank = if total > 0 { "\n" } else { "" };
     writeln!(
@@ -153,30 +160,58 @@ fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn
     writeln!(out, "{}{} {}", style.strong(name), style.faint(arch), style.faint(format!("({block})")))
 }
 
-fn line(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let branch = found.branch;
-    let (path, line) = place(context, found);
-    let place = format!("{}:{line}", excerpt::short_path(&path, 40));
-    let judgement = branch.judgement;
-    let verdict = judgement.map_or("?", |judgement| judgement.verdict.name());
-    let share = match judgement {
-        // How many warps data split is not known.
-        Some(judgement) if !matches!(judgement.verdict, Verdict::WarpUniform | Verdict::DivergentData) => {
-            percent(branch.split.mean)
+/// A branch in words.
+struct Row {
+    place: String,
+    ptx: String,
+    verdict: &'static str,
+    share: String,
+    costs: String,
+    report: Option<Level>,
+    reason: String,
+}
+
+impl Row {
+    fn of(context: &Context<'_>, found: &Found<'_>) -> Row {
+        let branch = found.branch;
+        let (path, line) = place(context, found);
+        let judgement = branch.judgement;
+        let share = match judgement {
+            // How many warps data split is not known.
+            Some(judgement) if !matches!(judgement.verdict, Verdict::WarpUniform | Verdict::DivergentData) => {
+                percent(branch.split.mean)
+            }
+            _ => String::new(),
+        };
+        let costs = |(taken, other): (Side, Side)| format!("{:.0} | {:.0}", taken.weight, other.weight);
+        let low = judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low);
+        let reason = judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason);
+        Row {
+            place: format!("{}:{line}", excerpt::short_path(&path, 40)),
+            ptx: format!("ptx:{}", found.ptx_line()),
+            verdict: judgement.map_or("?", |judgement| judgement.verdict.name()),
+            share,
+            costs: branch.sides.map_or_else(String::new, costs),
+            report: reported(found),
+            reason: format!("{reason}{}", if low { " (low confidence)" } else { "" }),
         }
-        _ => String::new(),
-    };
-    let costs =
-        branch.sides.map_or_else(String::new, |(taken, other)| format!("{:.0} | {:.0}", taken.weight, other.weight));
-    let report = reported(found).map_or("", Level::name);
-    let reason = judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason);
-    let low = judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low);
-    let sure = if low { " (low confidence)" } else { "" };
-    writeln!(
-        out,
-        "  {place:<28} {:<10} {verdict:<20} {share:>6} {costs:>11} {:<5} {}",
-        format!("ptx:{}", found.ptx_line()),
-        style.strong(report),
-        style.faint(format!("{reason}{sure}")),
-    )
+    }
+}
+
+/// Writes the lines of a function and forgets them.
+fn write_rows(rows: &mut Vec<Row>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let widest = |cell: fn(&Row) -> &str| rows.iter().map(|row| cell(row).width()).max().unwrap_or(0);
+    let (places, ptx) = (widest(|row| &row.place), widest(|row| &row.ptx));
+    let (verdicts, costs) = (widest(|row| row.verdict), widest(|row| &row.costs));
+    for Row { place, ptx: own, verdict, share, costs: cost, report, reason } in rows.drain(..) {
+        let pad = " ".repeat(places - place.width());
+        let report = format!("{:<4}", report.map_or("", Level::name));
+        writeln!(
+            out,
+            "  {place}{pad}  {own:<ptx$}  {verdict:<verdicts$}  {share:>6}  {cost:>costs$}  {}  {}",
+            style.strong(report),
+            style.faint(reason),
+        )?;
+    }
+    Ok(())
 }

@@ -218,8 +218,19 @@ fn write_note(
 /// What a note of `room` columns says, and whether the message says more.
 fn fitting(finding: &Finding, room: usize) -> (Cow<'_, str>, bool) {
     match &finding.brief {
-        Some(brief) if finding.message.width() > room => (Cow::Borrowed(brief), true),
+        Some(brief) if finding.message.width() > room => (without_arguments(brief, room), true),
         _ => beginning(&finding.message, room),
+    }
+}
+
+/// `text` with `k<…>` for the instantiation that it names, where `room` columns do not hold it as it is.
+fn without_arguments(text: &str, room: usize) -> Cow<'_, str> {
+    let name = text.split('`').nth(1).unwrap_or_default();
+    match name.split_once('<') {
+        Some((base, _)) if text.width() > room && name.ends_with('>') && !base.is_empty() => {
+            Cow::Owned(text.replacen(&format!("`{name}`"), &format!("`{base}<…>`"), 1))
+        }
+        _ => Cow::Borrowed(text),
     }
 }
 
@@ -310,6 +321,8 @@ mod tests {
         assert_eq!(cut(80), "`k` reaches 19 % occupancy on sm_80, even at its best block size …");
         assert_eq!(cut(50), "`k` reaches 19 % occupancy on sm_80 …");
         assert_eq!(cut(10), "`k` reaches 19 % occupancy on sm_80 …");
+        assert_eq!(without_arguments("a warp of `k<1, float>` splits", 20), "a warp of `k<…>` splits");
+        assert_eq!(without_arguments("a warp of `k<1, float>` splits", 40), "a warp of `k<1, float>` splits");
         assert_eq!(
             beginning("if blocks are 16×16, `f<1, 2>` splits here", 30),
             ("if blocks are 16×16, `f<1, 2>` splits here".into(), false)

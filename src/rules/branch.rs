@@ -7,7 +7,7 @@ use super::limits::counted;
 use crate::analyse::{BranchQuotes, Found, InlinedQuote};
 use crate::finding::{Cause, Finding, Hit, Label, Level};
 use crate::lanes::function::{Branch, lanes_in_words};
-use crate::lanes::verdict::{Advice, Confidence, Judgement, Witness};
+use crate::lanes::verdict::{Advice, Confidence, Judgement, Verdict, Witness};
 use crate::model::{BlockSize, Quote, percent, symbol};
 
 /// Leaves a hit on every branch that `weigh` gives a weight and a cap for. Branches of one source line are one cause.
@@ -135,8 +135,10 @@ pub(super) fn placed(
     let ptx = ptx_label(context, quotes.ptx, words.ptx);
     match quotes.source {
         Some(source) => {
+            let is_shown = !context.text(source).is_empty();
             let mut own = finding.label(Some(source_label(context, source, column, words.source)));
-            own.ptx = Some(Label { text: words.beside.to_owned(), ..ptx });
+            // Where the source is not found, the line of the PTX is what is shown.
+            own.ptx = Some(if is_shown { Label { text: words.beside.to_owned(), ..ptx } } else { ptx });
             own.beside.extend(inlined(context, quotes));
             own
         }
@@ -263,6 +265,10 @@ fn lanes(witness: Witness) -> ((String, bool), (String, bool)) {
 
 /// What a finding that is not sure depends on, as the beginning of its message.
 fn condition_of(found: &Found<'_>) -> String {
+    // That data differ is a condition already.
+    if found.branch.judgement.is_some_and(|judgement| judgement.verdict == Verdict::DivergentData) {
+        return String::new();
+    }
     if varies(found) {
         return "depending on run-time values, ".to_owned();
     }

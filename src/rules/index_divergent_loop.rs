@@ -36,8 +36,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         ": the warp turns until its last lane leaves".to_owned()
     } else {
         format!(
-            ": as compiled, the longest lane runs {}, the mean is {}, and {} of the lanes' turns are idle",
+            ": as compiled, the longest lane runs {}{}, the mean is {}, and {} of the lanes' turns are idle",
             iterations(longest),
+            // Warps differ.
+            if number(longest).contains('.') { " on average" } else { "" },
             number(mean),
             percent(spread.idle),
         )

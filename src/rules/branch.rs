@@ -171,7 +171,7 @@ fn source_label(context: &Context<'_>, quote: Quote, column: usize, text: String
 fn begins_statement(line: &[u8], start: usize) -> bool {
     let before = line[..start].trim_ascii_end();
     let is_first = before.is_empty() || matches!(before.last(), Some(b';' | b'{' | b'}' | b')' | b':'));
-    is_first || before.ends_with(b"else") || before.ends_with(b"do")
+    is_first || [&b"else"[..], b"do", b"*/"].iter().any(|end| before.ends_with(end))
 }
 
 /// Where the only statement with a condition begins; `None` where there are more of them, or none.
@@ -312,6 +312,7 @@ mod tests {
         let at = |text: &[u8]| memchr::memmem::find(line, text).expect("it stands there");
         assert!(begins_statement(line, at(b"if")) && begins_statement(line, at(b"x = g")));
         assert!(begins_statement(line, at(b"return")) && begins_statement(b"    x = y;", 4));
+        assert!(begins_statement(b"/* x */ if (x) y();", 8));
         assert!(!begins_statement(line, at(b"float x")) && !begins_statement(line, at(b"> 0")));
     }
 
@@ -330,6 +331,7 @@ mod tests {
         assert_eq!(only_condition(b"float f(int x) { if (x) g(); return x; }"), Some(17));
         assert_eq!(only_condition(b"float f(int x) { if (x) g(); while (x) h(); }"), None);
         assert_eq!(only_condition(b"float f(int x) { return x ? 1 : 2; }"), None);
+        assert_eq!(only_condition(b"/* a */ if (x) { for (;;) g(); }"), None);
     }
 
     #[test]

@@ -241,6 +241,8 @@ fn narrow(index: usize) -> u32 {
 pub struct Finding {
     /// The fact, with this kernel's numbers; stands alone, without a full stop.
     pub message: String,
+    /// The message in fewer words, for one line of a terminal, where there are fewer.
+    pub brief: Option<String>,
     /// What to do, as one paragraph.
     pub help: Option<String>,
     /// Where it shows. A finding on the whole input has none.
@@ -269,6 +271,7 @@ impl Finding {
     pub fn new(message: impl Into<String>) -> Finding {
         Finding {
             message: message.into(),
+            brief: None,
             help: None,
             label: None,
             kernel: None,
@@ -280,6 +283,12 @@ impl Finding {
             beside: Vec::new(),
             confidence: None,
         }
+    }
+
+    /// With fewer words for the same.
+    #[must_use]
+    pub fn brief(self, brief: impl Into<String>) -> Finding {
+        Finding { brief: Some(brief.into()), ..self }
     }
 
     /// With advice.

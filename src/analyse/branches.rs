@@ -1,11 +1,13 @@
 //! The branches of PTX modules: each kernel's, in the block that is known or assumed of it.
 
+use hashbrown::HashMap;
+
 use super::{BlockSource, Told};
 use crate::lanes::Shape;
 use crate::lanes::function::{Branch, Which};
 use crate::lanes::module::{Looked, Shapes, dimensions, look};
 use crate::lanes::warp::{Exchange, of_module};
-use crate::model::{Function, Kind, Module, Quote, Report};
+use crate::model::{Function, Kind, Module, NameId, Quote, Report};
 use crate::parse::ptx::Locations;
 
 /// Which branches to look at.
@@ -29,6 +31,8 @@ pub struct Branches {
     pub exchanges: Vec<Loose>,
     /// Where the lines of the branches that may be reported stand, once they were looked up; by the index in `all`.
     pub quotes: Vec<Option<BranchQuotes>>,
+    /// Source files by the name that the compiler was told, as they were found.
+    pub paths: HashMap<Vec<u8>, String>,
 }
 
 /// An exchange between lanes that nothing synchronises.
@@ -72,6 +76,19 @@ pub struct BranchQuotes {
     pub ptx: Quote,
     /// The line of the PTX that holds the barrier which not all threads come to.
     pub barrier: Option<Quote>,
+    /// The line of the function that was inlined at the user's line, where that holds it.
+    pub inlined: Option<InlinedQuote>,
+}
+
+/// A line of a function that was inlined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InlinedQuote {
+    /// The line, with its text where the file was found.
+    pub quote: Quote,
+    /// The column that its code begins at, from 1; 0 where the compiler gave none.
+    pub column: u32,
+    /// The function's symbol, of [`Report::texts`], where the compiler names it.
+    pub function: Option<NameId>,
 }
 
 /// Everything that is known of a branch.

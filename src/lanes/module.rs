@@ -190,7 +190,8 @@ impl<'m> Plan<'m> {
         }
         let branches = agreed(found, if called { Among::Callers } else { Among::Shapes });
         let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();
-        let locations = Locations::of(&self.module.text, body, &statements);
+        let locations =
+            Locations::of(&self.module.text, body, &statements, &|file| self.module.is_header_of_toolkit(file));
         Some((Looked { function: at, branches, locations, shapes }, calls))
     }
 }

@@ -83,7 +83,7 @@ pub fn exchanges(module: &Module, one: &Function, body: &mut Body) -> Vec<Exchan
     }
     found.sort_unstable_by_key(|(statement, ..)| *statement);
     let statements: Vec<u32> = found.iter().map(|(statement, ..)| *statement).collect();
-    let locations = Locations::of(&module.text, body, &statements);
+    let locations = Locations::of(&module.text, body, &statements, &|file| module.is_header_of_toolkit(file));
     let mut exchanges: Vec<Exchange> = Vec::new();
     for ((_, at, by, count), locations) in found.into_iter().zip(locations) {
         let line = |locations: Option<Locations>| locations.map(|one| (one.outer.file, one.outer.line));

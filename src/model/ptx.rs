@@ -32,7 +32,34 @@ impl Module {
         let at = self.files.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         self.text.get(self.files[at].1.clone())
     }
+
+    /// Whether the file with this number is a header that comes with the toolkit or the system, and not the user's own.
+    #[must_use]
+    pub fn is_header_of_toolkit(&self, number: u32) -> bool {
+        let Some(name) = self.file(number) else { return false };
+        let mut folders = name.split(|byte| matches!(byte, b'/' | b'\\')).rev().skip(1).peekable();
+        let mut is_toolkit = false;
+        while let Some(folder) = folders.next() {
+            // The first of an absolute path: `/usr`.
+            let is_top = folders.peek().is_some_and(|above| above.is_empty()) && name.starts_with(b"/");
+            is_toolkit |= (is_top && folder == b"usr") || TOOLKIT.contains(&folder.to_ascii_lowercase().as_slice());
+        }
+        is_toolkit
+    }
 }
+
+/// Folders that hold headers of the toolkit.
+const TOOLKIT: [&[u8]; 9] = [
+    b"cub",
+    b"thrust",
+    b"cccl",
+    b"libcudacxx",
+    b"crt",
+    b"nvidia",
+    b"nvidia gpu computing toolkit",
+    b"cooperative_groups",
+    b"x86_64-linux",
+];
 
 /// A function of a PTX module.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,4 +111,23 @@ pub struct Bounds {
     pub max_registers: Option<u32>,
     /// `.reqnctapercluster`
     pub cluster: Option<[u32; 3]>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_the_toolkit_are_told_from_the_users_own() {
+        let foreign = |name: &str| {
+            let text: Arc<[u8]> = name.as_bytes().into();
+            let module = Module { input: 0, text, files: vec![(1, 0..name.len())], functions: Vec::new() };
+            module.is_header_of_toolkit(1)
+        };
+        assert!(foreign("/usr/local/cuda-13.0/include/cuda_fp16.hpp"));
+        assert!(foreign("/env/lib/python3.11/site-packages/nvidia/cu13/include/cuda_bf16.hpp"));
+        assert!(foreign("C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\v12.4\\include\\sm_30_intrinsics.hpp"));
+        assert!(foreign("deps/cccl/cub/cub/block/block_reduce.cuh"));
+        assert!(!foreign("/home/me/usr/helpers.cuh") && !foreign("src/cub.cuh") && !foreign("helpers.cuh"));
+    }
 }

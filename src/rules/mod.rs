@@ -56,6 +56,7 @@ use crate::suppress::Remark;
 
 use standing::is_device_runtime;
 
+pub use barrier_in_divergent_branch::loudest as loudest_of_barrier;
 pub use page::{Group, Head, Page, PageError, Setting};
 
 /// A rule as registered.

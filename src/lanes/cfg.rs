@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::parse::ptx::{Code, Op};
+use crate::model::{Flow, Jump, Way};
 
 /// Blocks by number; the one after the last stands for the end of the function.
 pub type Block = u32;
@@ -100,17 +100,17 @@ fn narrow(index: usize) -> u32 {
 }
 
 impl Cfg {
-    /// The graph of `code`; `None` where it has no instruction, jumps to a label that is not there, nests loops deeper than
-    /// anyone does, or has more ways out of branch tables.
+    /// The graph of a function; `None` where it has no instruction, nests loops deeper than anyone does, or has more ways
+    /// out of branch tables.
     #[must_use]
-    pub fn new(code: &Code<'_>) -> Option<Cfg> {
-        let starts = starts(code)?;
+    pub fn new(flow: &Flow) -> Option<Cfg> {
+        let starts = starts(flow)?;
         let count = starts.len() - 1;
-        let mut block_of = Vec::with_capacity(code.instructions.len());
+        let mut block_of = Vec::with_capacity(flow.instructions as usize);
         for block in 0..count {
             block_of.resize(starts[block + 1] as usize, narrow(block));
         }
-        let successors = successors(code, &starts, &block_of)?;
+        let successors = successors(flow, &starts, &block_of);
         let predecessors = successors.reversed(count + 1);
         let forward = Dominators::new(0, &successors, &predecessors, count + 1);
         let backward = Dominators::new(narrow(count), &predecessors, &successors, count + 1);
@@ -418,26 +418,24 @@ impl Cfg {
 }
 
 /// The first instructions of all blocks, and the number of instructions.
-fn starts(code: &Code<'_>) -> Option<Vec<u32>> {
-    let count = code.instructions.len();
+fn starts(flow: &Flow) -> Option<Vec<u32>> {
+    let count = flow.instructions as usize;
     let mut leads = vec![false; count + 1];
     leads[0] = true;
     let mut ways = 0;
-    for (at, one) in code.instructions.iter().enumerate() {
-        if one.op == Op::Bra {
-            leads[code.target(code.sources(one).first())? as usize] = true;
-        }
-        if one.op == Op::Brx {
-            for target in code.table(code.sources(one).get(1)) {
-                leads[target as usize] = true;
-                ways += 1;
+    for jump in &flow.jumps {
+        leads[jump.at as usize + 1] = true;
+        match jump.way {
+            Way::To(target) => leads[target as usize] = true,
+            Way::Table(table) => {
+                let targets = flow.table(table);
+                targets.iter().for_each(|target| leads[*target as usize] = true);
+                ways += targets.len();
             }
-            if ways > TABLES + 8 * count {
-                return None;
-            }
+            Way::Out => {}
         }
-        if one.op.ends_block() {
-            leads[at + 1] = true;
+        if ways > TABLES + 8 * count {
+            return None;
         }
     }
     let mut starts: Vec<u32> = (0..count).filter(|at| leads[*at]).map(narrow).collect();
@@ -445,35 +443,41 @@ fn starts(code: &Code<'_>) -> Option<Vec<u32>> {
     (count > 0).then_some(starts)
 }
 
-fn successors(code: &Code<'_>, starts: &[u32], block_of: &[Block]) -> Option<Edges> {
+fn successors(flow: &Flow, starts: &[u32], block_of: &[Block]) -> Edges {
     let end = narrow(starts.len() - 1);
     let block_at = |instruction: u32| block_of.get(instruction as usize).copied().unwrap_or(end);
-    let mut edges = Edges { starts: vec![0], ends: Vec::with_capacity(starts.len() * 2) };
+    let mut edges = Edges { starts: Vec::with_capacity(starts.len() + 1), ends: Vec::with_capacity(starts.len() * 2) };
+    edges.starts.push(0);
     let mut from = vec![NONE; starts.len()];
+    // Every jump ends a block.
+    let mut jumps = flow.jumps.iter().peekable();
     for block in 0..end {
-        let last = &code.instructions[starts[block as usize + 1] as usize - 1];
         let next = block + 1;
-        match last.op {
-            Op::Bra => edges.ends.push(block_at(code.target(code.sources(last).first())?)),
-            Op::Brx => {
-                for target in code.table(code.sources(last).get(1)) {
-                    let target = block_at(target);
-                    if std::mem::replace(&mut from[target as usize], block) != block {
-                        edges.ends.push(target);
+        match jumps.next_if(|jump| jump.at + 1 == starts[next as usize]) {
+            None => edges.ends.push(next),
+            Some(Jump { guarded, way, .. }) => {
+                match *way {
+                    Way::To(target) => edges.ends.push(block_at(target)),
+                    Way::Table(table) => {
+                        for target in flow.table(table) {
+                            let target = block_at(*target);
+                            if std::mem::replace(&mut from[target as usize], block) != block {
+                                edges.ends.push(target);
+                            }
+                        }
                     }
+                    Way::Out => edges.ends.push(end),
+                }
+                if *guarded {
+                    edges.ends.push(next);
                 }
             }
-            Op::Ret | Op::Exit | Op::Trap => edges.ends.push(end),
-            _ => edges.ends.push(next),
-        }
-        if last.op.ends_block() && last.guard.is_some() {
-            edges.ends.push(next);
         }
         edges.starts.push(narrow(edges.ends.len()));
     }
     // The end has no successors.
     edges.starts.push(narrow(edges.ends.len()));
-    Some(edges)
+    edges
 }
 
 /// Immediate dominators (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
@@ -575,6 +579,7 @@ fn reverse_postorder(root: Block, successors: &Edges, count: usize) -> Vec<Block
 mod tests {
     use super::super::testing::{block_of, with_cfg, with_code};
     use super::*;
+    use crate::parse::ptx::Op;
 
     /// `if (p) { neg } else { not }; popc`
     const DIAMOND: &str = "@%p1 bra A; neg.s32 %r1, %r1; bra B; A: not.b32 %r1, %r1; B: popc.b32 %r1, %r1; ret;";
@@ -621,10 +626,21 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_to_nowhere_and_an_empty_function_have_no_graph() {
-        for text in ["", "A:", "bra A;", "@%p1 bra A; ret;"] {
-            with_code(text, |code| assert!(Cfg::new(code).is_none(), "{text}"));
+    fn an_empty_function_has_no_graph() {
+        for text in ["", "A:"] {
+            with_code(text, |code| assert!(Cfg::new(code.flow).is_none(), "{text}"));
         }
+    }
+
+    #[test]
+    fn a_branch_goes_to_the_label_within_its_own_braces() {
+        let wait = "{ W: neg.s32 %r1, %r1; @%p1 bra D; bra W; D: }";
+        with_cfg(&format!("{wait} {wait} ret;"), |code, cfg| {
+            let [first, second, out] = [(Op::Neg, 0), (Op::Neg, 1), (Op::Ret, 0)].map(|(op, nth)| block_of(code, cfg, op, nth));
+            let headers: Vec<Block> = cfg.loops.iter().map(|one| one.header).collect();
+            assert!(headers.len() == 2 && headers.contains(&first) && headers.contains(&second));
+            assert!(cfg.successors(first).contains(&second) && cfg.successors(second).contains(&out));
+        });
     }
 
     #[test]
@@ -687,7 +703,7 @@ mod tests {
             let heads: String = (0..depth).map(|at| format!("L{at}: neg.s32 %r1, %r1;\n")).collect();
             let tails: String = (0..depth).rev().map(|at| format!("@%p1 bra L{at};\n")).collect();
             with_code(&format!("{heads}{tails}ret;"), |code| {
-                Cfg::new(code).map(|cfg| cfg.loops.iter().map(|one| one.depth).max())
+                Cfg::new(code.flow).map(|cfg| cfg.loops.iter().map(|one| one.depth).max())
             })
         };
         assert_eq!(nest(64), Some(Some(64)));

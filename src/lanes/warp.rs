@@ -77,7 +77,7 @@ pub fn exchanges(module: &Module, one: &Function, body: &mut Body) -> Vec<Exchan
         found.extend(old_forms(module, body).map(|(statement, at, by)| (statement, at, by, 1)));
     }
     if volatile {
-        let code = Code::read(&module.text, body, &module.text[one.parameters.clone()]);
+        let code = Code::read(&module.text, body, &module.text[one.parameters.clone()], &one.flow);
         let is_warp = one.bounds.required.is_some_and(|block| block.threads() <= LANES);
         found.extend(chains(module, &code, is_warp));
     }
@@ -127,7 +127,7 @@ fn old_forms<'b>(module: &'b Module, body: &'b Body) -> impl Iterator<Item = (u3
 
 /// Chains of stores that other lanes read, in blocks that one warp runs: the first read of each.
 fn chains(module: &Module, code: &Code<'_>, is_warp: bool) -> Vec<(u32, u32, By, u32)> {
-    let Some(cfg) = Cfg::new(code) else { return Vec::new() };
+    let Some(cfg) = Cfg::new(code.flow) else { return Vec::new() };
     let mut graph = Graph::new(code, &cfg);
     let mut found = Vec::new();
     for block in (0..cfg.end()).filter(|block| cfg.is_reached(*block)) {
@@ -241,7 +241,7 @@ mod tests {
             ".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n{body}\nret;\n}}\n"
         );
         let mut report = Report::default();
-        read_ptx(text.into_bytes().into(), "k.ptx", &mut report).expect("PTX");
+        read_ptx(text.into_bytes(), "k.ptx", &mut report).expect("PTX");
         let module = &report.modules[0];
         let all = exchanges(module, &module.functions[0], &mut Body::default());
         all.into_iter().map(|one| (one.by, one.count)).collect()

@@ -2,12 +2,14 @@
 
 mod body;
 mod instruction;
+mod labels;
 mod lexer;
 mod location;
 mod module;
 mod opcode;
 mod operand;
 mod storage;
+mod words;
 
 pub use body::{Body, Statement, What};
 pub use instruction::{Code, Cond, Guard, Instruction, Logic, Mods, Space, Type};

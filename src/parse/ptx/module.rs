@@ -65,7 +65,11 @@ fn skip_mark(cursor: &mut Cursor<'_>) {
 ///
 /// # Errors
 /// When it is no PTX, or damaged. The functions before the fault are in the report all the same.
-pub fn read_ptx(text: Arc<[u8]>, name: &str, report: &mut Report) -> Result<(), PtxFault> {
+pub fn read_ptx(text: impl Into<Arc<Vec<u8>>>, name: &str, report: &mut Report) -> Result<(), PtxFault> {
+    read_text(text.into(), name, report)
+}
+
+fn read_text(text: Arc<Vec<u8>>, name: &str, report: &mut Report) -> Result<(), PtxFault> {
     let input = u32::try_from(report.inputs.len()).unwrap_or(u32::MAX);
     report.inputs.push(InputFacts { name: name.to_owned(), bytes: text.len() as u64, ..InputFacts::default() });
     let mut reader = Reader {
@@ -379,6 +383,7 @@ impl Reader {
             branches: self.body.branches,
             instructions: self.body.instructions,
             calls: self.body.calls,
+            flow: self.body.flow.clone(),
             kernel: None,
         });
         Ok(())
@@ -523,7 +528,7 @@ mod tests {
 
     fn read(text: &str) -> (Report, Result<(), PtxFault>) {
         let mut report = Report::default();
-        let result = read_ptx(Arc::from(text.as_bytes()), "a.ptx", &mut report);
+        let result = read_ptx(text.as_bytes().to_vec(), "a.ptx", &mut report);
         (report, result)
     }
 

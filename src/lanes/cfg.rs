@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 
 use crate::model::{Flow, Jump, Way};
+use crate::parse::ptx::Code;
 
 /// Blocks by number; the one after the last stands for the end of the function.
 pub type Block = u32;
@@ -60,6 +61,34 @@ pub struct Cfg {
     tangled: Vec<bool>,
 }
 
+/// For each loop one that holds it, on the way to the outermost: the way gets shorter with every look.
+#[derive(Default)]
+struct Around {
+    outer: Vec<u32>,
+}
+
+impl Around {
+    /// Adds a loop that is in no other, and tells its number.
+    fn add(&mut self) -> u32 {
+        let number = narrow(self.outer.len());
+        self.outer.push(number);
+        number
+    }
+
+    fn put(&mut self, inner: u32, outer: u32) {
+        self.outer[inner as usize] = outer;
+    }
+
+    fn outermost(&mut self, mut one: u32) -> u32 {
+        while self.outer[one as usize] != one {
+            let next = self.outer[one as usize];
+            self.outer[one as usize] = self.outer[next as usize];
+            one = next;
+        }
+        one
+    }
+}
+
 /// Lists of blocks, one for each block.
 #[derive(Debug, Default)]
 struct Edges {
@@ -100,10 +129,16 @@ fn narrow(index: usize) -> u32 {
 }
 
 impl Cfg {
-    /// The graph of a function; `None` where it has no instruction, nests loops deeper than anyone does, or has more ways
-    /// out of branch tables.
+    /// The graph of `code`, as far as [`Cfg::of`] makes one.
     #[must_use]
-    pub fn new(flow: &Flow) -> Option<Cfg> {
+    pub fn new(code: &Code<'_>) -> Option<Cfg> {
+        Cfg::of(code.flow)
+    }
+
+    /// The graph of a function, for which nothing but its jumps is needed; `None` where it has no instruction, nests loops
+    /// deeper than anyone does, or has more ways out of branch tables.
+    #[must_use]
+    pub fn of(flow: &Flow) -> Option<Cfg> {
         let starts = starts(flow)?;
         let count = starts.len() - 1;
         let mut block_of = Vec::with_capacity(flow.instructions as usize);
@@ -269,8 +304,9 @@ impl Cfg {
         let mut headers: Vec<(Block, Vec<Block>)> = latches_of.into_iter().collect();
         // Inner loops first: their headers come later in reverse postorder.
         headers.sort_by_key(|(header, _)| std::cmp::Reverse(self.order[*header as usize]));
+        let mut around = Around::default();
         for (header, latches) in headers {
-            self.add_loop(header, latches);
+            self.add_loop(header, latches, &mut around);
         }
         self.order_loops();
         let is_usual = self.loops.iter().all(|one| one.depth <= NESTED);
@@ -307,16 +343,17 @@ impl Cfg {
     }
 
     /// Gathers the blocks of a loop backwards from its latches, whole inner loops at a step.
-    fn add_loop(&mut self, header: Block, latches: Vec<Block>) {
-        let number = narrow(self.loops.len());
+    fn add_loop(&mut self, header: Block, latches: Vec<Block>, around: &mut Around) {
+        let number = around.add();
         let mut work = latches.clone();
         let mut size = 0;
         self.loops.push(Loop { header, parent: None, depth: 1, latches, exits: Vec::new(), size: 0 });
         while let Some(block) = work.pop() {
-            let block = match self.outermost(block) {
+            let block = match self.loop_of(block).map(|inner| around.outermost(inner)) {
                 Some(known) if known == number => continue,
                 Some(inner) => {
                     self.loops[inner as usize].parent = Some(number);
+                    around.put(inner, number);
                     size += self.loops[inner as usize].size;
                     self.loops[inner as usize].header
                 }
@@ -337,10 +374,6 @@ impl Cfg {
             size += 1;
         }
         self.loops[number as usize].size = size;
-    }
-
-    fn outermost(&self, block: Block) -> Option<u32> {
-        self.loops_of(block).last()
     }
 
     fn find_exits(&mut self) {
@@ -628,7 +661,7 @@ mod tests {
     #[test]
     fn an_empty_function_has_no_graph() {
         for text in ["", "A:"] {
-            with_code(text, |code| assert!(Cfg::new(code.flow).is_none(), "{text}"));
+            with_code(text, |code| assert!(Cfg::new(code).is_none(), "{text}"));
         }
     }
 
@@ -703,7 +736,7 @@ mod tests {
             let heads: String = (0..depth).map(|at| format!("L{at}: neg.s32 %r1, %r1;\n")).collect();
             let tails: String = (0..depth).rev().map(|at| format!("@%p1 bra L{at};\n")).collect();
             with_code(&format!("{heads}{tails}ret;"), |code| {
-                Cfg::new(code.flow).map(|cfg| cfg.loops.iter().map(|one| one.depth).max())
+                Cfg::new(code).map(|cfg| cfg.loops.iter().map(|one| one.depth).max())
             })
         };
         assert_eq!(nest(64), Some(Some(64)));

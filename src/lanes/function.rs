@@ -113,7 +113,7 @@ pub struct Call {
 #[must_use]
 pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> (Vec<Branch>, Vec<Call>) {
     let code = task.code;
-    let Some(cfg) = Cfg::new(code.flow) else { return (Vec::new(), Vec::new()) };
+    let Some(cfg) = Cfg::new(code) else { return (Vec::new(), Vec::new()) };
     let mut costs = Costs::new(code, &cfg, task.callee);
     let mut graph = Graph::new(code, &cfg);
     let decisions = decisions(code, &cfg, &mut graph);
@@ -216,7 +216,7 @@ fn passed(
 /// The weight of a function's code, loops counted.
 #[must_use]
 pub fn weight(code: &Code<'_>) -> Option<f64> {
-    let cfg = Cfg::new(code.flow)?;
+    let cfg = Cfg::new(code)?;
     Some(Costs::new(code, &cfg, &|_| None).whole())
 }
 

@@ -28,7 +28,7 @@ pub(super) fn with_code<T>(text: &str, f: impl FnOnce(&Code<'_>) -> T) -> T {
 /// The same with its control flow.
 pub(super) fn with_cfg<T>(text: &str, f: impl FnOnce(&Code<'_>, &Cfg) -> T) -> T {
     with_code(text, |code| {
-        let cfg = Cfg::new(code.flow).expect("a graph");
+        let cfg = Cfg::new(code).expect("a graph");
         f(code, &cfg)
     })
 }

@@ -127,7 +127,7 @@ fn old_forms<'b>(module: &'b Module, body: &'b Body) -> impl Iterator<Item = (u3
 
 /// Chains of stores that other lanes read, in blocks that one warp runs: the first read of each.
 fn chains(module: &Module, code: &Code<'_>, is_warp: bool) -> Vec<(u32, u32, By, u32)> {
-    let Some(cfg) = Cfg::new(code.flow) else { return Vec::new() };
+    let Some(cfg) = Cfg::new(code) else { return Vec::new() };
     let mut graph = Graph::new(code, &cfg);
     let mut found = Vec::new();
     for block in (0..cfg.end()).filter(|block| cfg.is_reached(*block)) {

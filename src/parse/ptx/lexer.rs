@@ -35,11 +35,25 @@ const fn classes() -> [u8; 256] {
     table
 }
 
-/// Which of the bytes are of another class, one bit each: no branch depends on any of them.
+/// 1 for bytes that end a word, or that need a look.
+static ENDS_WORD: [u8; 256] = others(WORD);
+static ENDS_PLAIN: [u8; 256] = others(PLAIN);
+
+const fn others(class: u8) -> [u8; 256] {
+    let mut table = classes();
+    let mut at = 0;
+    while at < table.len() {
+        table[at] = (table[at] & class == 0) as u8;
+        at += 1;
+    }
+    table
+}
+
+/// Which of the bytes have a 1 in the table, one bit each: no branch depends on any of them.
 #[inline]
-fn mask(eight: [u8; 8], class: u8) -> u32 {
-    let is_other = |byte: u8| u32::from(CLASS[byte as usize] & class == 0);
-    eight.iter().rev().fold(0, |mask, byte| mask << 1 | is_other(*byte))
+fn mask(eight: u64, table: &[u8; 256]) -> u32 {
+    let bit = |at: u32| u32::from(table[(eight >> (8 * at) & 0xff) as usize]) << at;
+    (bit(0) | bit(1)) | (bit(2) | bit(3)) | (bit(4) | bit(5)) | (bit(6) | bit(7))
 }
 
 /// Why the text is not read on, and where.
@@ -125,11 +139,12 @@ impl<'t> Cursor<'t> {
     pub(super) fn keyed_word(&mut self) -> Word<'t> {
         let rest = &self.text[self.at..];
         if let Some(eight) = rest.first_chunk::<8>() {
-            let others = mask(*eight, WORD);
+            let eight = u64::from_le_bytes(*eight);
+            let others = mask(eight, &ENDS_WORD);
             if others != 0 {
                 let length = others.trailing_zeros() as usize;
                 self.at += length;
-                return Word::short(&rest[..length], u64::from_le_bytes(*eight));
+                return Word::short(&rest[..length], eight);
             }
         }
         Word::of(self.word())
@@ -195,9 +210,9 @@ impl<'t> Cursor<'t> {
 
     /// Over bytes that need no look, eight at once: most of a module's bytes are such.
     #[inline]
-    fn skip_plain(&mut self) {
+    pub(super) fn skip_plain(&mut self) {
         while let Some(eight) = self.text.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
-            let others = mask(*eight, PLAIN);
+            let others = mask(u64::from_le_bytes(*eight), &ENDS_PLAIN);
             if others != 0 {
                 self.at += others.trailing_zeros() as usize;
                 return;

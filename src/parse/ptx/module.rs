@@ -474,8 +474,9 @@ fn skip_brackets(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
     let open = cursor.at;
     let mut depth = 0_u32;
     loop {
-        cursor.skip_blank()?;
+        cursor.skip_plain();
         match cursor.peek() {
+            b'/' if cursor.skip_comment()? => continue,
             b'(' => depth += 1,
             b')' if depth == 1 => {
                 cursor.at += 1;

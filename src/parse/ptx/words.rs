@@ -1,6 +1,6 @@
 //! Tables of the words of PTX, in which a word is found by its first eight bytes as one number.
 
-/// A word, and its first eight bytes as a number.
+/// A word, none of whose bytes is 0, and its first eight bytes as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word<'t> {
     pub(super) bytes: &'t [u8],
@@ -41,6 +41,11 @@ pub(super) struct Words<T: 'static, const SLOTS: usize> {
     slots: [(u64, u8); SLOTS],
 }
 
+/// Whether the key is all of its word: bytes of words are not 0.
+const fn is_whole(key: u64) -> bool {
+    key >> 56 == 0
+}
+
 /// A slot without a word.
 const FREE: u8 = u8::MAX;
 
@@ -74,12 +79,9 @@ impl<T: Copy, const SLOTS: usize> Words<T, SLOTS> {
             if at == FREE {
                 return None;
             }
-            if key == word.key {
-                let (name, meaning) = self.list[usize::from(at)];
-                // The key of a short word is all of it.
-                if name.len() == word.bytes.len() && (name.len() <= 8 || name.as_bytes() == word.bytes) {
-                    return Some(meaning);
-                }
+            let (name, meaning) = &self.list[usize::from(at)];
+            if key == word.key && (is_whole(key) || name.as_bytes() == word.bytes) {
+                return Some(*meaning);
             }
             slot = (slot + 1) % SLOTS;
         }
@@ -103,7 +105,6 @@ mod tests {
             ("abcdefghij", Some(6)),
             ("", None),
             ("b", None),
-            ("a\0", None),
             ("abcdefg", None),
             ("abcdefghk", None),
             ("abcdefghijk", None),

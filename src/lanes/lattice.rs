@@ -570,6 +570,8 @@ mod tests {
                 regions: &mut regions,
                 known: solved.into_iter().map(Some).collect(),
                 parted: Vec::new(),
+                steps: Steps::new(&graph, &decisions),
+                buffer: Vec::new(),
             };
             let known = solver.used(node, cfg.block_of[at]).expect("something is known");
             (known.grain, known.index, known.data)

@@ -526,6 +526,7 @@ pub(super) fn variable(text: &[u8], start: usize, end: usize) -> Option<Range<us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Way;
 
     fn read(text: &str) -> (Report, Result<(), PtxFault>) {
         let mut report = Report::default();
@@ -642,6 +643,25 @@ $L1:
         assert_eq!(in_module(".entry k() .maxntid x { ret; }"), told(3, "x", "a number is missing here"));
         assert_eq!(in_module(".section .debug {").2, "the file ends within this section");
         assert_eq!(in_module(".entry k()").2, "the file ends before the body of this function");
+    }
+
+    #[test]
+    fn a_branch_to_nowhere_ends_the_reading_at_its_function() {
+        let text = format!("{MODULE}.entry bad() {{\n\tret;\n\tbra.uni $L9;\n}}\n.entry after() {{ ret; }}");
+        let (report, result) = read(&text);
+        assert_eq!(names(&report), ["twice", "k", "last"]);
+        let fault = result.expect_err("a fault");
+        assert_eq!((&fault.text[fault.span], fault.message.as_str()), ("$L9", "`$L9` is a label that is not there"));
+        assert_eq!((fault.line as usize, fault.functions), (MODULE.lines().count() + 3, 3));
+    }
+
+    #[test]
+    fn a_function_knows_where_control_goes() {
+        let (report, _) = read(MODULE);
+        let flow = &report.modules[0].functions[1].flow;
+        let [branch, end] = flow.jumps.as_slice() else { panic!("two jumps: {flow:?}") };
+        assert_eq!((branch.at, branch.guarded, branch.way), (0, true, Way::To(1)));
+        assert_eq!((end.at, end.guarded, end.way, flow.instructions), (1, false, Way::Out, 2));
     }
 
     #[test]

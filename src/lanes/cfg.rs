@@ -659,9 +659,11 @@ impl Forest {
     /// The place with the least semidominator on the way up from `place`, without the root.
     fn least_above(&mut self, place: u32) -> u32 {
         let mut here = place;
-        while let above @ 0..NONE = self.above[here as usize]
-            && self.above[above as usize] != NONE
-        {
+        loop {
+            let above = self.above[here as usize];
+            if above == NONE || self.above[above as usize] == NONE {
+                break;
+            }
             self.way.push(here);
             here = above;
         }
@@ -709,8 +711,7 @@ mod tests {
         };
         for _ in 0..200 {
             let count = 2 + random(9);
-            let lists: Vec<Vec<Block>> =
-                (0..count).map(|_| (0..random(4)).map(|_| random(count)).collect()).collect();
+            let lists: Vec<Vec<Block>> = (0..count).map(|_| (0..random(4)).map(|_| random(count)).collect()).collect();
             let mut edges = Edges { starts: vec![0], ends: Vec::new() };
             for list in &lists {
                 edges.ends.extend(list);
@@ -778,7 +779,8 @@ mod tests {
     fn a_branch_goes_to_the_label_within_its_own_braces() {
         let wait = "{ W: neg.s32 %r1, %r1; @%p1 bra D; bra W; D: }";
         with_cfg(&format!("{wait} {wait} ret;"), |code, cfg| {
-            let [first, second, out] = [(Op::Neg, 0), (Op::Neg, 1), (Op::Ret, 0)].map(|(op, nth)| block_of(code, cfg, op, nth));
+            let [first, second, out] =
+                [(Op::Neg, 0), (Op::Neg, 1), (Op::Ret, 0)].map(|(op, nth)| block_of(code, cfg, op, nth));
             let headers: Vec<Block> = cfg.loops.iter().map(|one| one.header).collect();
             assert!(headers.len() == 2 && headers.contains(&first) && headers.contains(&second));
             assert!(cfg.successors(first).contains(&second) && cfg.successors(second).contains(&out));

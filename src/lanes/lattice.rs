@@ -159,7 +159,8 @@ impl Steps {
         let hangs = |at: usize| {
             let node = Node(u32::try_from(at).unwrap_or(u32::MAX));
             let user = graph.block(node);
-            matches!(graph.source(node), Source::Join(_)) || graph.inputs(node).iter().any(|input| comes_out(input, user))
+            matches!(graph.source(node), Source::Join(_))
+                || graph.inputs(node).iter().any(|input| comes_out(input, user))
         };
         let hangs = (0..graph.len()).map(hangs).collect();
         let never = vec![0; graph.len()];

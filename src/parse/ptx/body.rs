@@ -358,7 +358,9 @@ mod tests {
     fn body(text: &str) -> Body {
         let mut body = Body::default();
         body.read(text.as_bytes(), 0).unwrap_or_else(|fault| panic!("{fault:?}\n{text}"));
-        let seen = |body: &Body| (body.branches, body.instructions, body.calls, body.tensor, body.shared, body.local, body.end);
+        let seen = |body: &Body| {
+            (body.branches, body.instructions, body.calls, body.tensor, body.shared, body.local, body.end)
+        };
         let first = seen(&body);
         body.read_again(text.as_bytes(), 0);
         assert_eq!(first, seen(&body), "{text}");

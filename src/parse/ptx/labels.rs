@@ -122,7 +122,9 @@ impl Labels {
                     let label = self.meant(name, text)?;
                     let jump = &mut flow.jumps[jump as usize];
                     jump.way = match jump.way {
-                        Way::Table(_) if label.table == NONE => return Err(fault(name, text, "names no table of branch targets")),
+                        Way::Table(_) if label.table == NONE => {
+                            return Err(fault(name, text, "names no table of branch targets"));
+                        }
                         Way::Table(_) => Way::Table(label.table),
                         Way::To(_) | Way::Out => Way::To(label.at),
                     };
@@ -235,10 +237,10 @@ mod tests {
     #[test]
     fn a_branch_goes_to_the_instruction_behind_its_label() {
         assert_eq!(ways("A: B: neg.s32 %r1, %r1; bra.uni B; @%p1 bra C; C:"), Ok(vec![vec![0], vec![3]]));
-        assert_eq!(ways("T: .branchtargets A, C, A; C: @%p1 brx.idx.uni %r1.x , /* , */ T; A: ret;"), Ok(vec![
-            vec![1, 0, 1],
-            vec![u32::MAX]
-        ]));
+        assert_eq!(
+            ways("T: .branchtargets A, C, A; C: @%p1 brx.idx.uni %r1.x , /* , */ T; A: ret;"),
+            Ok(vec![vec![1, 0, 1], vec![u32::MAX]])
+        );
     }
 
     #[test]

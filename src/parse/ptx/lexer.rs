@@ -327,7 +327,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_statement_without_a_fault_is_the_same_without_a_look_at_the_rest() {
-        for text in ["mov %r1, 1; x", "a /* ; */ b // ;\n ; x", ".pragma \"a;b\"; x", "ld %r1, [%r2+8]; x", ";", "ret;"] {
+        for text in ["mov %r1, 1; x", "a /* ; */ b // ;\n ; x", ".pragma \"a;b\"; x", "ld %r1, [%r2+8]; x", ";", "ret;"]
+        {
             let (mut one, mut other) = (Cursor::new(text.as_bytes(), 0), Cursor::new(text.as_bytes(), 0));
             assert_eq!(one.statement_end(0), Ok(()), "{text}");
             other.known_end();
@@ -337,7 +338,9 @@ mod tests {
 
     #[test]
     fn a_word_has_the_same_key_wherever_it_stands() {
-        for text in ["mov", "mov.u32 %r1", "mov;", "ldmatrix", "ldmatrix.x", "griddepcontrol", "griddepcontrol.wait;", "", "."] {
+        for text in
+            ["mov", "mov.u32 %r1", "mov;", "ldmatrix", "ldmatrix.x", "griddepcontrol", "griddepcontrol.wait;", "", "."]
+        {
             let mut cursor = Cursor::new(text.as_bytes(), 0);
             let word = cursor.keyed_word();
             let plain = Cursor::new(text.as_bytes(), 0).word();

@@ -377,7 +377,10 @@ mod tests {
     fn a_register_declared_by_itself_hides_that_of_a_range() {
         let mut registers = Registers::new();
         registers.declare(b".reg .b32 %r<10>, %abcd<10>, %x1y<10>");
-        assert_eq!([&b"%r3"[..], b"%abcd4", b"%x1y5"].map(|name| registers.known(name)), [3, 14, 25].map(|at| Some(Reg(at))));
+        assert_eq!(
+            [&b"%r3"[..], b"%abcd4", b"%x1y5"].map(|name| registers.known(name)),
+            [3, 14, 25].map(|at| Some(Reg(at)))
+        );
         assert_eq!([&b"%r"[..], b"%r1x", b"%1", b"%r4294967297", b"%s1"].map(|name| registers.known(name)), [None; 5]);
         registers.open();
         registers.declare(b".reg .b32 %r<4>");

@@ -571,11 +571,8 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let decision = self.decisions[from as usize].ok_or(Stop::OverBudget)?;
         if decision.is_index {
             let code = self.graph.code();
-            let last = &code.instructions[cfg.last(from) as usize];
-            let table: Vec<Block> = code
-                .table(code.sources(last).get(1))
-                .map(|target| cfg.block_of.get(target as usize).copied().unwrap_or(cfg.end()))
-                .collect();
+            let block_at = |target: &u32| cfg.block_of.get(*target as usize).copied().unwrap_or(cfg.end());
+            let table: Vec<Block> = code.table(cfg.last(from)).iter().map(block_at).collect();
             let index = self.value(decision.node, from)?;
             let hits = index.map(|index| u64::from(usize::try_from(index).is_ok_and(|at| table.get(at) == Some(&to))));
             return Ok(Some(hits));

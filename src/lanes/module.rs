@@ -196,9 +196,10 @@ impl<'m> Plan<'m> {
     }
 }
 
-fn read<'m>(module: &'m Module, one: &Function, body: &mut Body) -> Code<'m> {
+/// The instructions of a function; `body` is a buffer, which holds its statements then.
+pub(super) fn read<'m>(module: &'m Module, one: &'m Function, body: &mut Body) -> Code<'m> {
     body.read_again(&module.text, one.body.start);
-    Code::read(&module.text, body, &module.text[one.parameters.clone()])
+    Code::read(&module.text, body, &module.text[one.parameters.clone()], &one.flow)
 }
 
 /// Whether the function reads its place in the block in more than x.

@@ -4,15 +4,15 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Arch, BlockSize, Kind, NameId};
+use super::{Arch, BlockSize, Flow, Kind, NameId};
 
 /// A PTX file as read. Instructions stay in the text, and are read again by who analyses them.
 #[derive(Clone)]
 pub struct Module {
     /// An index into [`super::Report::inputs`].
     pub input: u32,
-    /// The text.
-    pub text: Arc<[u8]>,
+    /// The text, as it was read: it is not copied.
+    pub text: Arc<Vec<u8>>,
     /// The files that `.loc` numbers: the number, and the bytes of the name within its quotes.
     pub files: Vec<(u32, Range<usize>)>,
     /// Every function with a body, in order.
@@ -94,6 +94,8 @@ pub struct Function {
     pub instructions: u32,
     /// Its calls.
     pub calls: u32,
+    /// Where control goes in it.
+    pub flow: Flow,
     /// The kernel that it is, an index into [`super::Report::kernels`]; none where a filter left that out.
     pub kernel: Option<u32>,
 }

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::parse::ptx::{Code, Op};
+use crate::parse::ptx::{Code, Op, Operand};
 
 /// Blocks by number; the one after the last stands for the end of the function.
 pub type Block = u32;
@@ -58,6 +58,9 @@ pub struct Cfg {
     innermost: Vec<Option<u32>>,
     /// Blocks of cycles that have more than one way in.
     tangled: Vec<bool>,
+    /// Blocks that are not meant to run: they end the kernel with an error, or lead only to such ones. Empty where there is
+    /// none.
+    cold: Vec<bool>,
 }
 
 /// Lists of blocks, one for each block.
@@ -74,6 +77,19 @@ impl Edges {
             (Some(start), Some(end)) => &self.ends[*start as usize..*end as usize],
             _ => &[],
         }
+    }
+
+    /// The edges of blocks that have others than those to `cold` ones, without these.
+    fn without(&self, cold: &[bool]) -> Edges {
+        let mut edges = Edges { starts: vec![0], ends: Vec::with_capacity(self.ends.len()) };
+        let is_cold = |block: &Block| cold.get(*block as usize).copied().unwrap_or(false);
+        for from in 0..self.starts.len().saturating_sub(1) {
+            let all = self.of(narrow(from));
+            let some = !is_cold(&narrow(from)) && all.iter().any(|to| !is_cold(to));
+            edges.ends.extend(all.iter().filter(|to| !some || !is_cold(to)));
+            edges.starts.push(narrow(edges.ends.len()));
+        }
+        edges
     }
 
     fn reversed(&self, count: usize) -> Edges {
@@ -113,7 +129,14 @@ impl Cfg {
         let successors = successors(code, &starts, &block_of)?;
         let predecessors = successors.reversed(count + 1);
         let forward = Dominators::new(0, &successors, &predecessors, count + 1);
-        let backward = Dominators::new(narrow(count), &predecessors, &successors, count + 1);
+        let cold = cold(code, &starts, &successors);
+        // Where ways meet does not hang on those that only a failure takes.
+        let backward = if cold.is_empty() {
+            Dominators::new(narrow(count), &predecessors, &successors, count + 1)
+        } else {
+            let warm = successors.without(&cold);
+            Dominators::new(narrow(count), &warm.reversed(count + 1), &warm, count + 1)
+        };
         let times = forward.times(count + 1);
         let mut cfg = Cfg {
             starts,
@@ -128,6 +151,7 @@ impl Cfg {
             loop_times: Vec::new(),
             innermost: vec![None; count],
             tangled: vec![false; count],
+            cold,
         };
         cfg.find_loops().then_some(cfg)
     }
@@ -232,6 +256,12 @@ impl Cfg {
     #[must_use]
     pub fn is_tangled(&self, block: Block) -> bool {
         self.tangled.get(block as usize).copied().unwrap_or(false)
+    }
+
+    /// Whether the block is not meant to run.
+    #[must_use]
+    pub fn is_cold(&self, block: Block) -> bool {
+        self.cold.get(block as usize).copied().unwrap_or(false)
     }
 
     /// The outermost loop that holds `inside` and not `outside`.
@@ -475,6 +505,33 @@ fn successors(code: &Code<'_>, starts: &[u32], block_of: &[Block]) -> Option<Edg
     edges.starts.push(narrow(edges.ends.len()));
     Some(edges)
 }
+
+/// Blocks that stop the kernel with an error, and those that lead only to such ones.
+fn cold(code: &Code<'_>, starts: &[u32], successors: &Edges) -> Vec<bool> {
+    let fails = |one: &crate::parse::ptx::Instruction| match (one.op, code.sources(one).first()) {
+        (Op::Trap, _) => one.guard.is_none(),
+        (Op::Call, Some(Operand::Symbol(name, _))) => FAILING.contains(&code.names[*name as usize]),
+        _ => false,
+    };
+    let count = starts.len() - 1;
+    let mut cold = Vec::new();
+    for (at, _) in code.instructions.iter().enumerate().filter(|(_, one)| fails(one)) {
+        cold.resize(count, false);
+        cold[starts.partition_point(|start| *start as usize <= at) - 1] = true;
+    }
+    if cold.is_empty() {
+        return cold;
+    }
+    // Failures lie behind one another in short chains, and mostly in this order.
+    for block in (0..count).rev() {
+        let to = successors.of(narrow(block));
+        cold[block] |= !to.is_empty() && to.iter().all(|to| cold.get(*to as usize).copied().unwrap_or(false));
+    }
+    cold
+}
+
+/// Functions that do not come back (CUDA Programming Guide, "Assertion").
+const FAILING: [&[u8]; 2] = [b"__assertfail", b"__assert_fail"];
 
 /// Immediate dominators (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
 struct Dominators {

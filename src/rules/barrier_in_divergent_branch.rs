@@ -3,10 +3,10 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, each, finding, ptx_label};
+use super::branch::{Says, cap, each, finding, ptx_label};
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
-use crate::lanes::verdict::{Missed, Verdict};
+use crate::lanes::verdict::{Confidence, Missed, Verdict};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -18,11 +18,13 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         if judgement.verdict != Verdict::BarrierInDivergent {
             return None;
         }
-        let cap = match found.branch.missed? {
-            Missed::Exits if !may_wait(found) => Level::Note,
-            Missed::Exits | Missed::GoesOn => Level::Deny,
+        let loudest = match found.branch.missed? {
+            Missed::Exits if may_wait(found) && judgement.confidence == Confidence::High => Level::Deny,
+            Missed::Exits => Level::Note,
+            Missed::Paired => cap(judgement)?.min(Level::Warn),
+            Missed::GoesOn => cap(judgement)?,
         };
-        Some((1.0 + found.branch.split.mean, cap))
+        Some((1.0 + found.branch.split.mean, loudest))
     });
 }
 
@@ -38,6 +40,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (others, help) = match found.function.arch {
         Some(arch) if exits && may_wait(&found) => (format!("exit, and {arch} may wait for them"), EXIT),
         _ if exits => ("exit".to_owned(), EXIT),
+        _ if found.branch.missed == Some(Missed::Paired) => ("reach another one".to_owned(), PAIRED),
         _ => ("go on to other code".to_owned(), GO_ON),
     };
     let message =
@@ -52,6 +55,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 const EXIT: &str = "keep the threads that have nothing to do: guard their work in place of returning, and let all of them come \
                     to the barrier; CUDA allows `__syncthreads()` only where the whole block decides alike";
+
+const PAIRED: &str = "both sides hold a barrier: put one behind the place where they meet, which every thread reaches; that two of \
+                      them pair is no promise of CUDA's, which allows `__syncthreads()` only where the whole block decides \
+                      alike";
 
 const GO_ON: &str = "move the barrier out of the branch, and guard what stands before and after it instead: where only some \
                      threads wait, the block hangs, or the barrier pairs with another one and data race";

@@ -6,7 +6,7 @@ use super::Context;
 use super::branch::{Says, cap, each, finding, instructions, is_dispatch, proviso, rounded, share_of_warps, weights};
 use crate::finding::{Finding, Hit};
 use crate::lanes::function::Branch;
-use crate::lanes::verdict::Verdict;
+use crate::lanes::verdict::{Verdict, loss};
 use crate::model::percent;
 
 /// The rule has no options.
@@ -18,17 +18,8 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     each(context, hits, |found, judgement| {
         let is_ours = matches!(judgement.verdict, Verdict::DivergentIndex | Verdict::LeaderLane);
         let cap = cap(judgement).filter(|_| is_ours && !found.branch.is_loop && !is_dispatch(found))?;
-        Some((loss(found.branch), cap))
+        Some((loss(&found.branch.split, found.branch.sides), cap))
     });
-}
-
-/// Instructions that a warp loses at a visit.
-fn loss(branch: &Branch) -> f64 {
-    let (taken, other) = weights(branch);
-    match taken.min(other) {
-        less if less > 0.0 => branch.split.mean * less,
-        _ => branch.split.mean * taken.max(other) * idle(branch),
-    }
 }
 
 /// Share of lanes that wait while the only side runs.
@@ -67,7 +58,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         (what, ONE_SIDED)
     };
     let message = format!("{what}{}", proviso(&found));
-    finding(context, hit, message, Says::Lanes).help(help).fact("loss_per_visit", loss(branch))
+    finding(context, hit, message, Says::Lanes).help(help).fact("loss_per_visit", loss(&branch.split, branch.sides))
 }
 
 const TWO_SIDED: &str = "let all 32 lanes of a warp decide alike, as `threadIdx.x / 32 % 2` does where `threadIdx.x % 2` does \

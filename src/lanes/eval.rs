@@ -688,7 +688,8 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let [a, b, ..] = args else { return false };
         let differs =
             |arg: &Value| arg.span() == Span::Thread && arg.clone().condensed(self.extent).span() == Span::Thread;
-        matches!(one.op, Op::Setp | Op::Set) && (a.varies() || b.varies()) && (differs(a) || differs(b))
+        let is_edge = matches!(one.op, Op::Setp | Op::Set) && (a.varies() || b.varies()) && (differs(a) || differs(b));
+        is_edge && op::distance(one.cond, a, b, one.kind.width(), self.extent).is_none()
     }
 
     fn loaded(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {

@@ -2,7 +2,7 @@
 //! step a loop goes on that starts at the thread's place, and whether anything but the place in the whole block matters.
 
 use super::Shape;
-use crate::parse::ptx::{Code, Op, Operand, Reg, Special};
+use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Special};
 
 /// What a register holds, as far as it is told by its only definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +54,11 @@ impl Hints {
             let is_place =
                 |held: Held| matches!(held, Held::Tid(1 | 2) | Held::Plane | Held::Rows(_) | Held::Lines | Held::Sum);
             let uses = sources.iter().map(|operand| of(&held, operand)).any(is_place);
-            let tests = one.op == Op::Setp && sources.iter().any(|operand| *operand == Operand::Constant(0));
-            let only_sums =
-                sources.iter().map(|operand| of(&held, operand)).all(|held| matches!(held, Held::Sum | Held::Other));
-            if uses && makes == Held::Other && !(tests && only_sums) {
+            // Whether it is the first thread, or one of another number.
+            let tests = one.op == Op::Setp && matches!(one.cond, Cond::Eq | Cond::Ne);
+            let asks =
+                sources.iter().all(|operand| matches!(of(&held, operand), Held::Sum | Held::Lines | Held::Other));
+            if uses && makes == Held::Other && !(tests && asks) {
                 hints.is_flat = false;
             }
             if let Held::InRows(length) = makes {

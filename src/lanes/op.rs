@@ -123,7 +123,7 @@ fn compared(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
 
 /// How far apart two numbers are of which each differs from lane to lane and the distance does not: an index on both sides
 /// of a comparison. `None` where it does, or equality is asked for, which nothing wraps around.
-fn distance(cond: Cond, a: &Value, b: &Value, bits: u32, extent: Extent) -> Option<Value> {
+pub(super) fn distance(cond: Cond, a: &Value, b: &Value, bits: u32, extent: Extent) -> Option<Value> {
     let orders = !matches!(cond, Cond::Eq | Cond::Equ | Cond::Ne | Cond::Neu | Cond::Num | Cond::Nan);
     if !orders || a.span() != Span::Thread || b.span() != Span::Thread {
         return None;

@@ -342,3 +342,76 @@ impl Reading<'_, '_, '_> {
         self.stride.bounds.iter().any(|bound| *bound == node || (is_constant(bound) && is_constant(&node)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SHAPE, judged};
+    use super::super::verdict::{Advice, Verdict};
+
+    /// What is said of each branch of a function.
+    fn advice(text: &str) -> Vec<Advice> {
+        judged(SHAPE, text).iter().map(|branch| branch.judgement.expect("a judgement").advice).collect()
+    }
+
+    const LONG: &str = "neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9;
+        not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9;
+        neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9;
+        not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9;";
+
+    /// `for (i = lane; i < n; i += step)`, two turns at a time, with the odd one before.
+    fn by_lane(step: u32) -> String {
+        let twice = 2 * step;
+        format!(
+            "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; and.b32 %r4, %r3, 31; setp.ge.s32 %p1, %r4, %r2; @%p1 bra END;
+            not.b32 %r5, %r4; add.s32 %r6, %r5, %r2; and.b32 %r7, %r6, {step}; setp.ne.s32 %p2, %r7, 0;
+            mov.u32 %r8, %r4; @%p2 bra MAIN; {LONG} add.s32 %r8, %r4, {step};
+            MAIN: setp.lt.u32 %p3, %r6, {step}; @%p3 bra END;
+            L: {LONG} {LONG} add.s32 %r8, %r8, {twice}; setp.lt.s32 %p4, %r8, %r2; @%p4 bra L;
+            END: ret;"
+        )
+    }
+
+    #[test]
+    fn guard_remainder_and_main_loop_of_lanes_that_step_alike_are_silent() {
+        let found = advice(&by_lane(32));
+        assert_eq!(found, [Advice::Silent; 4], "{found:?}");
+    }
+
+    #[test]
+    fn lanes_that_start_further_apart_than_they_step_are_told() {
+        let found = advice(&by_lane(4));
+        assert!(found.iter().any(|advice| *advice > Advice::Silent), "{found:?}");
+    }
+
+    #[test]
+    fn a_choice_by_lane_before_such_a_loop_is_told() {
+        let text = format!(
+            "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 0; @%p1 bra A;
+            {LONG} bra B; A: {LONG} popc.b32 %r9, %r9; B: mov.u32 %r8, %r3;
+            L: {LONG} add.s32 %r8, %r8, 256; setp.lt.s32 %p4, %r8, %r2; @%p4 bra L; ret;"
+        );
+        assert_eq!(advice(&text)[0], Advice::Warn);
+    }
+
+    #[test]
+    fn a_bound_that_is_known_at_run_time_makes_a_note_and_a_constant_a_warning() {
+        let text = |bound: &str| {
+            format!(
+                "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; and.b32 %r4, %r3, 31; {bound} setp.ge.s32 %p1, %r4, %r2;
+                @%p1 bra END; {LONG} {LONG} END: ret;"
+            )
+        };
+        assert_eq!(advice(&text("mov.u32 %r2, 12;")), [Advice::Warn]);
+        assert_eq!(advice(&text("shr.u32 %r2, %r2, 2; and.b32 %r2, %r2, 15; add.s32 %r2, %r2, 8;")), [Advice::Note]);
+    }
+
+    #[test]
+    fn an_index_on_both_sides_of_a_comparison_parts_nobody() {
+        let text = format!(
+            "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; mul.lo.s32 %r4, %r2, 1431655765; add.s32 %r5, %r4, %r3;
+            add.s32 %r6, %r5, %r2; setp.ge.s32 %p1, %r5, %r6; @%p1 bra END; {LONG} END: ret;"
+        );
+        let found = judged(SHAPE, &text)[0].judgement.expect("a judgement");
+        assert_eq!(found.verdict, Verdict::WarpUniform);
+    }
+}

@@ -89,8 +89,10 @@ impl Advice {
 /// How warps part at a branch, over all environments.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Split {
-    /// Mean share of warps that part, of the most that come there in an environment, counted among all of the block.
+    /// Mean share of warps that part, of those that come there.
     pub mean: f64,
+    /// The warps that come there at most, as a share of all of the block.
+    pub among: f64,
     /// Largest share.
     pub most: f64,
     /// Share of environments in which a quarter of the warps or more part.
@@ -141,7 +143,7 @@ impl Split {
     pub fn count(condition: &Value, active: &Value, extent: Extent, several: bool) -> Split {
         let (by_data, at_edge) = (condition.is_by_data(), condition.is_at_edge());
         let guessed = condition.is_guess() || active.is_guess();
-        let mut all = Split { by_data, at_edge, guessed, reached: 1.0, ..Split::default() };
+        let mut all = Split { by_data, at_edge, guessed, reached: 1.0, among: 1.0, ..Split::default() };
         if condition.span() == Span::Block && active.span() == Span::Block {
             return all;
         }
@@ -174,11 +176,10 @@ impl Split {
             }
         }
         all.block = all.parts > 0.0;
-        // Where only some warps ever come, the others lose nothing.
         #[allow(clippy::cast_precision_loss, reason = "a block has 32 warps")]
-        let reach = seen.warps as f64 / extent.warps().max(1) as f64;
+        let among = seen.warps as f64 / extent.warps().max(1) as f64;
+        all.among = among;
         for (counts, share) in shares {
-            let share = share * reach;
             all.mean += counts * share;
             all.most = all.most.max(share);
             all.robust += if share >= SPLIT { counts } else { 0.0 };
@@ -196,6 +197,14 @@ impl Split {
         all.group = seen.group.filter(|lanes| !several && seen.split > 0 && *lanes >= GROUP);
         all.witness = seen.witness;
         all
+    }
+}
+
+impl Split {
+    /// Mean share of all warps of the block that part: those that do not come there lose nothing.
+    #[must_use]
+    pub fn of_all(&self) -> f64 {
+        self.mean * self.among
     }
 }
 
@@ -448,6 +457,9 @@ fn usual(evidence: &Evidence) -> Option<&'static str> {
     if evidence.is_guard {
         return Some("the loop behind it is judged");
     }
+    if !evidence.is_loop && !evidence.several && (evidence.index.of_all() < SPLIT || evidence.index.lone) {
+        return Some("few of the block's warps come there and part");
+    }
     if evidence.is_strided {
         return Some("lanes take turns of the loop in equal steps, and at most one more than others");
     }
@@ -467,10 +479,10 @@ pub fn loss(split: &Split, sides: Option<(Side, Side)>) -> f64 {
     let Some((taken, other)) = sides else { return 0.0 };
     let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
     if !is_mostly_one(less) {
-        return split.mean * less;
+        return split.of_all() * less;
     }
     let idle = if taken.weight > other.weight { 1.0 - split.taking } else { split.taking };
-    split.mean * more * idle
+    split.of_all() * more * idle
 }
 
 /// Why lanes part, whatever it costs.
@@ -495,7 +507,7 @@ fn cause(evidence: &Evidence) -> Verdict {
     if index.leader && !evidence.is_loop {
         return if data.leader { Verdict::LeaderLane } else { Verdict::DivergentData };
     }
-    if index.mean >= SPLIT && !index.lone {
+    if index.mean >= SPLIT && !(index.lone && index.among >= 1.0) {
         return Verdict::DivergentIndex;
     }
     let is_edge = data.mean < 0.5 || index.mean >= 0.02;
@@ -656,20 +668,122 @@ mod tests {
         assert_eq!(sides(9.0, 9.0, Traits::default()).2, Advice::Warn);
         assert_eq!(sides(15.0, 0.0, Traits::default()), (Verdict::DivergentIndex, Confidence::High, Advice::Silent));
         assert_eq!(sides(16.0, 0.0, Traits::default()).2, Advice::Warn);
-        assert_eq!(sides(3.0, 3.0, Traits::CALL).2, Advice::Warn);
+        assert_eq!(sides(3.0, 3.0, Traits::CALL).2, Advice::Silent);
+        assert_eq!(sides(16.0, 9.0, Traits::CALL).2, Advice::Warn);
         assert_eq!(sides(30.0, 30.0, Traits::TRAP).2, Advice::Silent);
+    }
+
+    #[test]
+    fn one_warp_of_several_that_parts_is_not_worth_a_word() {
+        let first_warp = Value::of_threads(EXTENT, |thread| u64::from(thread < 32));
+        let lanes = Value::of_threads(EXTENT, |thread| u64::from(thread % 32 < 8));
+        let found = Split::count(&lanes, &first_warp, EXTENT, false);
+        assert_eq!((found.mean, found.of_all(), found.lone), (1.0, 0.125, true));
+        assert_eq!(told(&evidence(found)), (Verdict::DivergentIndex, Confidence::High, Advice::Silent));
+        let small = Extent { threads: 64, ..EXTENT };
+        let condition = Value::of_threads(small, |thread| u64::from(thread < 40));
+        let found = Split::count(&condition, &Value::constant(1), small, false);
+        assert_eq!(told(&evidence(found)), (Verdict::BoundarySplit, Confidence::High, Advice::Silent));
+        let alone = Extent { threads: 32, ..EXTENT };
+        let half = Value::of_threads(alone, |thread| u64::from(thread < 16));
+        let found = Split::count(&half, &Value::constant(1), alone, false);
+        assert_eq!(told(&evidence(found)), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
+    }
+
+    #[test]
+    fn a_group_has_one_lane_that_differs_at_the_same_place() {
+        let group = |taken: u32| group_of(taken, !taken);
+        assert_eq!((group(0x1111_1111), group(0x8080_8080), group(0x5555_5555)), (Some(4), Some(8), Some(2)));
+        assert_eq!((group(!0x0001_0001), group(1), group(0x0000_0003)), (Some(16), Some(32), None));
+        assert_eq!(group_of(0x0000_0101, 0x0000_fefe), None, "half of the warp comes there");
+    }
+
+    #[test]
+    fn the_leader_of_a_group_is_told_where_it_does_much_or_does_it_again_and_again() {
+        let quads = split(|thread| u64::from(thread % 4 == 0));
+        let advice = |weight: f64, in_loop| {
+            let sides = Some((Side { weight, ..Side::default() }, Side::default()));
+            told(&Evidence { sides, in_loop, ..evidence(quads) }).2
+        };
+        assert_eq!(
+            (advice(24.0, false), advice(40.0, false), advice(24.0, true)),
+            (Advice::Silent, Advice::Warn, Advice::Warn)
+        );
+        let odd = Evidence { sides: evidence(quads).sides, ..evidence(split(|thread| (thread % 2) as u64)) };
+        assert_eq!(told(&odd).2, Advice::Warn);
+    }
+
+    #[test]
+    fn a_step_of_a_scan_is_silent_and_half_of_a_warp_is_not() {
+        let upper = split(|thread| u64::from(thread % 32 >= 16));
+        let sides = Some((Side { weight: 20.0, ..Side::default() }, Side::default()));
+        let step = |is_scan| told(&Evidence { is_scan, sides, ..evidence(upper) }).2;
+        assert_eq!((step(true), step(false)), (Advice::Silent, Advice::Warn));
+    }
+
+    #[test]
+    fn what_few_environments_or_several_parameters_show_is_a_note() {
+        let odd = split(|thread| (thread % 2) as u64);
+        let rare = Split { reached: 0.1, ..odd };
+        assert_eq!(told(&evidence(rare)), (Verdict::DivergentIndex, Confidence::Low, Advice::Note));
+        let guessed = Split { guessed: true, ..odd };
+        assert_eq!(told(&evidence(guessed)).2, Advice::Note);
+        assert_eq!(told(&Evidence { parameters: 2, ..evidence(odd) }).2, Advice::Warn, "whatever they are");
+        let chosen = Evidence { parameters: 2, ..evidence(Split { robust: 0.8, ..odd }) };
+        assert_eq!(told(&chosen).2, Advice::Note);
+        assert_eq!(told(&Evidence { parameters: 1, ..chosen }).2, Advice::Warn);
+    }
+
+    #[test]
+    fn little_that_is_lost_at_a_visit_is_silent() {
+        let most = split(|thread| u64::from(thread % 8 != 0));
+        let sides = |weight: f64| Some((Side { weight, ..Side::default() }, Side::default()));
+        let advice = |weight: f64| told(&Evidence { sides: sides(weight), in_loop: true, ..evidence(most) }).2;
+        assert_eq!((advice(40.0), advice(80.0)), (Advice::Silent, Advice::Warn));
+    }
+
+    #[test]
+    fn a_leader_that_starts_a_copy_is_silent() {
+        let leader = split(|thread| u64::from(thread % 32 == 0));
+        let advice = |has| {
+            let sides = Some((Side { weight: 90.0, has }, Side::default()));
+            told(&Evidence { sides, ..evidence(leader) }).2
+        };
+        assert_eq!((advice(Traits::STORE), advice(Traits::ASYNC)), (Advice::Note, Advice::Silent));
+    }
+
+    #[test]
+    fn a_barrier_is_an_error_only_where_the_block_surely_parts() {
+        let roles = split(|thread| u64::from(thread < 64));
+        let advice = |split, missed| {
+            let judgement = judge(&Evidence { barrier: Some(missed), ..evidence(split) });
+            (judgement.verdict, judgement.advice)
+        };
+        let found = |advice| (Verdict::BarrierInDivergent, advice);
+        assert_eq!(advice(roles, Missed::GoesOn), found(Advice::Warn));
+        assert_eq!(advice(roles, Missed::Paired), found(Advice::Warn));
+        assert_eq!(advice(Split { parts: 0.3, ..roles }, Missed::GoesOn), found(Advice::Note));
+        assert_eq!(advice(Split { reached: 0.1, ..roles }, Missed::Paired), found(Advice::Note));
+        let guessed = Split { guessed: true, ..roles };
+        assert_eq!(advice(guessed, Missed::GoesOn), (Verdict::WarpUniform, Advice::Silent));
+        let unknown = Evidence { barrier: Some(Missed::GoesOn), shape_known: false, ..evidence(roles) };
+        assert_eq!(judge(&unknown).advice, Advice::Note);
     }
 
     #[test]
     fn a_loop_is_judged_by_how_far_apart_lanes_leave_it() {
         let tail = split(|thread| u64::from(thread < 40));
         let left = |share: f64, idle: f64| {
-            let spread = Some(Spread { share, idle, trips: (10.0, 5.0) });
+            let spread = Spread { share, idle, trips: (10.0, 5.0), parts: 1.0, reached: 1.0, lone: false };
+            let spread = Some(spread);
             told(&Evidence { is_loop: true, spread, ..evidence(tail) })
         };
         assert_eq!(left(1.0, 0.5), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
         assert_eq!(left(1.0, 0.05).2, Advice::Silent);
         assert_eq!(left(0.1, 0.05), (Verdict::BoundarySplit, Confidence::High, Advice::Silent));
+        let short = Spread { share: 1.0, idle: 0.3, trips: (2.0, 1.4), parts: 1.0, reached: 1.0, lone: false };
+        let short = Evidence { is_loop: true, spread: Some(short), ..evidence(tail) };
+        assert_eq!(told(&short).2, Advice::Silent, "the last lane is less than an iteration behind");
     }
 
     #[test]

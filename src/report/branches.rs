@@ -60,7 +60,7 @@ fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
         block: [branch.shape.x, branch.shape.y, branch.shape.z],
         verdict: judgement.map(|judgement| judgement.verdict.name()),
         confidence: judgement.map(|judgement| judgement.confidence.name()),
-        split_share: judgement.map(|_| branch.split.mean),
+        split_share: judgement.map(|_| branch.split.of_all()),
         taken_cost: branch.sides.map(|(taken, _)| taken.weight),
         fallthrough_cost: branch.sides.map(|(_, other)| other.weight),
         idle_share: branch.spread.map(|spread| spread.idle),
@@ -141,7 +141,7 @@ fn line(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Wr
     let judgement = branch.judgement;
     let verdict = judgement.map_or("?", |judgement| judgement.verdict.name());
     let share = match judgement {
-        Some(judgement) if judgement.verdict != Verdict::WarpUniform => percent(branch.split.mean),
+        Some(judgement) if judgement.verdict != Verdict::WarpUniform => percent(branch.split.of_all()),
         _ => String::new(),
     };
     let costs =

@@ -98,7 +98,7 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
     finding
         .fact("verdict", branch.judgement.map(|judgement| judgement.verdict.name()))
         .fact("block", shape.to_string())
-        .fact("split_share", branch.split.mean)
+        .fact("split_share", branch.split.of_all())
         .fact("taken_cost", costs.map(|(taken, _)| taken))
         .fact("fallthrough_cost", costs.map(|(_, other)| other))
 }

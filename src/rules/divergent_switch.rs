@@ -26,7 +26,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
             return None;
         }
         let (taken, other) = weights(found.branch);
-        Some((found.branch.split.mean * (taken + other), cap))
+        Some((found.branch.split.of_all() * (taken + other), cap))
     });
 }
 

@@ -34,8 +34,8 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let name = context.called(Some(found.function.name));
     let (taken, other) = weights(branch);
     let (less, more) = (taken.min(other), taken.max(other));
-    let share = share_of_warps(branch.split.mean);
-    let splits = if branch.split.mean >= 0.995 { "splits" } else { "split" };
+    let share = share_of_warps(branch.split.of_all());
+    let splits = if branch.split.of_all() >= 0.995 { "splits" } else { "split" };
     let is_leader = branch.judgement.is_some_and(|judgement| judgement.verdict == Verdict::LeaderLane);
     let (what, help) = if is_leader {
         let what = format!("one lane of a warp of {name} runs {} here while the other lanes idle", instructions(more));
@@ -89,10 +89,10 @@ mod tests {
     fn of_one_side_the_other_lanes_idle_and_nothing_runs_one_after_the_other() {
         let quarter = "and.b32 %r1, %t, 3; setp.ne.u32 %p1, %r1, 0;";
         assert_eq!(
-            lint(&one_sided(quarter, &work(30)), &[]),
+            lint(&one_sided(quarter, &work(40)), &[]),
             [
                 "warning[index-divergent-branch] every warp of `k` splits here by thread index: 75 % of a warp's lanes idle \
-             while about 30 instructions run"
+             while about 40 instructions run"
             ]
         );
     }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_share_of_the_warps_is_said() {
         let by_48 = "div.u32 %r1, %t, 48; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 1;";
-        let found = lint(&parted(by_48, &work(20), &work(20)), &[]);
+        let found = lint(&parted(by_48, &work(24), &work(24)), &[]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("] 37.5 % of the warps of `k` split here by thread index: "), "{found:?}");
     }
@@ -172,7 +172,7 @@ mod tests {
         // A small number parts all warps, and a large one none.
         let masked =
             "setp.lt.u32 %p2, %n, 16; selp.b32 %r1, 1, 32, %p2; and.b32 %r2, %t, %r1; setp.ne.u32 %p1, %r2, 0;";
-        let found = lint(&parted(masked, &work(20), &work(20)), &[]);
+        let found = lint(&parted(masked, &work(40), &work(40)), &[]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with("note[index-divergent-branch] "), "{found:?}");
         assert!(found[0].ends_with(", as far as values known only at run time make it so"), "{found:?}");

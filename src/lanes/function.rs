@@ -510,7 +510,8 @@ impl<'c, 't> Look<'_, 'c, 't> {
         evaluators: &mut Evaluators<'_, 'c, 't>,
     ) {
         let mut judgement = judge(&evidence);
-        let is_told = judgement.advice > Advice::Silent && judgement.verdict == Verdict::DivergentIndex;
+        let by_index = matches!(judgement.verdict, Verdict::DivergentIndex | Verdict::LeaderLane);
+        let is_told = judgement.advice > Advice::Silent && by_index;
         if let Some(decision) = self.given.decisions[block as usize].filter(|_| is_told) {
             let (given, node) = (self.given, decision.node);
             let graph = given.graph;

@@ -2,13 +2,15 @@
 //! step a loop goes on that starts at the thread's place, and whether anything but the place in the whole block matters.
 
 use super::Shape;
-use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Special};
+use crate::parse::ptx::{Code, Cond, Instruction, Op, Operand, Reg, Special};
 
 /// What a register holds, as far as it is told by its only definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
     /// Something else.
     Other,
+    /// A constant.
+    Number(u64),
     /// The thread's place along an axis.
     Tid(u8),
     /// The block's size along an axis.
@@ -30,7 +32,7 @@ enum Held {
 /// What the code says of its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
-    /// Threads in x.
+    /// Threads in x: rows are counted by so many, or the lanes of a warp, who are one row then, work together.
     pub x: Option<u32>,
     /// The least step of a loop that starts at the thread's place in the block, or in x.
     pub step: Option<u32>,
@@ -56,8 +58,9 @@ impl Hints {
             let uses = sources.iter().map(|operand| of(&held, operand)).any(is_place);
             // Whether it is the first thread, or one of another number.
             let tests = one.op == Op::Setp && matches!(one.cond, Cond::Eq | Cond::Ne);
-            let asks =
-                sources.iter().all(|operand| matches!(of(&held, operand), Held::Sum | Held::Lines | Held::Other));
+            let asks = sources
+                .iter()
+                .all(|operand| matches!(of(&held, operand), Held::Sum | Held::Lines | Held::Number(_) | Held::Other));
             if uses && makes == Held::Other && !(tests && asks) {
                 hints.is_flat = false;
             }
@@ -66,14 +69,9 @@ impl Hints {
                 hints.is_flat = false;
             }
         }
-        rows.sort_unstable();
-        rows.dedup();
-        hints.x = match rows.as_slice() {
-            [only] => u32::try_from(*only).ok(),
-            // Rows of a warp or more part no warp, however long they are.
-            [32, ..] => Some(32),
-            _ => None,
-        };
+        // A shorter row may be that of a tile in memory as well. One of a warp or more parts no warp, however long it is.
+        let counts = rows.contains(&32) && rows.iter().all(|length| *length >= 32);
+        hints.x = (counts || code.instructions.iter().any(|one| is_of_warp(code, &held, one))).then_some(32);
         hints.step = step(code, &held);
         hints
     }
@@ -95,6 +93,12 @@ impl Hints {
         let x = self.x.or(self.step).filter(|x| threads.is_multiple_of(*x) && *x <= threads)?;
         Some(vec![Shape { x, y: threads / x, z: 1, ..first }])
     }
+}
+
+/// Whether all 32 lanes of a warp take part: with tensor cores, and in an exchange between the halves of the warp.
+fn is_of_warp(code: &Code<'_>, held: &[Held], one: &Instruction) -> bool {
+    let by = code.sources(one).get(1).map_or(Held::Other, |operand| of(held, operand));
+    one.op.is_tensor() || (one.op == Op::Shfl && !one.mods.is_index() && by == Held::Number(16))
 }
 
 /// For each register what it holds.
@@ -128,6 +132,7 @@ fn held(code: &Code<'_>) -> Vec<Held> {
 fn of(held: &[Held], operand: &Operand) -> Held {
     match operand {
         Operand::Register(Reg(number)) => held[*number as usize],
+        Operand::Constant(value) => Held::Number(*value),
         Operand::Special(Special::Tid(axis)) => Held::Tid(*axis),
         Operand::Special(Special::Ntid(axis)) => Held::Ntid(*axis),
         _ => Held::Other,
@@ -136,10 +141,10 @@ fn of(held: &[Held], operand: &Operand) -> Held {
 
 /// What an instruction makes of what its sources hold.
 fn made(held: &[Held], op: Op, sources: &[Operand]) -> Held {
-    use Held::{Flat, InRows, Lines, Ntid, Other, Plane, Rows, Sum, Tid};
+    use Held::{Flat, InRows, Lines, Ntid, Number, Other, Plane, Rows, Sum, Tid};
     let of = |at: usize| sources.get(at).map_or(Other, |operand| of(held, operand));
-    let constant = |at: usize| match sources.get(at) {
-        Some(Operand::Constant(value)) => Some(*value),
+    let constant = |at: usize| match of(at) {
+        Number(value) => Some(value),
         _ => None,
     };
     let product = |a: Held, b: Held| match (a, b) {
@@ -239,11 +244,17 @@ mod tests {
     #[test]
     fn the_number_that_rows_are_counted_by_is_their_length() {
         assert_eq!(hints("mad.lo.s32 %r4, %r2, 32, %r1;").x, Some(32));
-        assert_eq!(hints("shl.b32 %r4, %r2, 4; add.s32 %r5, %r4, %r1;").x, Some(16));
-        assert_eq!(hints("shl.b32 %r4, %r2, 4; or.b32 %r5, %r1, %r4;").x, Some(16));
+        assert_eq!(hints("shl.b32 %r4, %r2, 5; add.s32 %r5, %r4, %r1;").x, Some(32));
+        assert_eq!(hints("shl.b32 %r4, %r2, 5; or.b32 %r5, %r1, %r4;").x, Some(32));
+        assert_eq!(hints("shl.b32 %r4, %r2, 4; add.s32 %r5, %r4, %r1;").x, None, "a row of a tile in memory");
         assert_eq!(hints("mad.lo.s32 %r4, %r2, 33, %r1;").x, None, "a row with a gap behind it");
-        let two = hints("mad.lo.s32 %r4, %r2, 16, %r1; mad.lo.s32 %r5, %r2, 64, %r1;");
-        assert_eq!(two.x, None, "one of them is the row of a tile in memory");
+        let two = |one: u32| hints(&format!("mad.lo.s32 %r4, %r2, 32, %r1; mad.lo.s32 %r5, %r2, {one}, %r1;"));
+        assert_eq!((two(16).x, two(64).x), (None, Some(32)));
+        assert_eq!(
+            hints("and.b32 %r5, %r2, 3; mov.u32 %r8, 16; shfl.sync.bfly.b32 %r6, %r7, %r8, 31, -1;").x,
+            Some(32)
+        );
+        assert_eq!(hints("and.b32 %r5, %r2, 3; shfl.sync.bfly.b32 %r6, %r7, 8, 31, -1;").x, None);
         let all = [tile(16, 16), tile(32, 8)];
         assert_eq!(hints("mad.lo.s32 %r4, %r2, 32, %r1;").refine(&all), Some(vec![tile(32, 8)]));
     }

@@ -357,7 +357,7 @@ const REACHED: f64 = 0.15;
 /// Share of environments in which the block has to part before a barrier, for an error.
 const PARTS: f64 = 0.5;
 
-/// The least that a warp has to lose at a visit, in instructions that it could issue.
+/// The least that a warp which parts has to lose at a visit, in instructions that it could issue.
 const LOSS: f64 = 8.0;
 
 /// The side of the leaders of groups of lanes up to which it is no news.
@@ -409,10 +409,12 @@ pub fn judge(evidence: &Evidence) -> Judgement {
             let starts = evidence.sides.is_some_and(|(taken, other)| taken.has.and(other.has).any(Traits::ASYNC));
             let heavy = heavy && leader_side(evidence) >= LEADER;
             let (advice, reason) = match (heavy, starts) {
+                _ if evidence.is_bound => (Advice::Silent, "a threshold leaves out one lane at most"),
                 (true, true) => (Advice::Silent, "one lane starts a copy or a tensor operation, or waits for one"),
                 (true, false) => (Advice::Note, "one side never has more than one lane"),
                 (false, _) => (Advice::Silent, "one side never has more than one lane"),
             };
+            let confidence = if evidence.shape_known { Confidence::High } else { Confidence::Low };
             Judgement { verdict: by_index, confidence, advice, reason }
         }
         Verdict::DivergentData => {
@@ -472,17 +474,21 @@ fn usual(evidence: &Evidence) -> Option<&'static str> {
     None
 }
 
-/// Instructions that a warp could issue and does not, at a visit in the mean: those of the lesser side, where all lanes
-/// have something to do, else those of the only side, for the lanes that idle meanwhile.
+/// Instructions that a warp could issue and does not, at a visit in the mean of all warps.
 #[must_use]
 pub fn loss(split: &Split, sides: Option<(Side, Side)>) -> f64 {
+    split.of_all() * loss_of_parted(split, sides)
+}
+
+/// The same of a warp that parts: the instructions of the lesser side, where all lanes have something to do, else those of
+/// the only side, for the lanes that idle meanwhile.
+fn loss_of_parted(split: &Split, sides: Option<(Side, Side)>) -> f64 {
     let Some((taken, other)) = sides else { return 0.0 };
     let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
     if !is_mostly_one(less) {
-        return split.of_all() * less;
+        return less;
     }
-    let idle = if taken.weight > other.weight { 1.0 - split.taking } else { split.taking };
-    split.of_all() * more * idle
+    more * if taken.weight > other.weight { 1.0 - split.taking } else { split.taking }
 }
 
 /// Why lanes part, whatever it costs.
@@ -560,12 +566,13 @@ fn is_worth_a_word(evidence: &Evidence) -> bool {
     let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
     let heavy = Traits::CALL.and(Traits::SLOW);
     let enough = if is_mostly_one(less) { more >= ONE_SIDED } else { less >= TWO_SIDED };
-    let loses = by_data || loss(&evidence.index, evidence.sides) >= LOSS;
+    let loses = by_data || loss_of_parted(&evidence.index, evidence.sides) >= LOSS;
     (enough || taken.has.any(heavy) || other.has.any(heavy)) && loses
 }
 
 /// A side of an instruction or two is no second side.
-fn is_mostly_one(less: f64) -> bool {
+#[must_use]
+pub fn is_mostly_one(less: f64) -> bool {
     less <= 2.0
 }
 

@@ -6,7 +6,7 @@ use super::Context;
 use super::branch::{Says, cap, each, finding, instructions, is_dispatch, proviso, rounded, share_of_warps, weights};
 use crate::finding::{Finding, Hit};
 use crate::lanes::function::Branch;
-use crate::lanes::verdict::{Verdict, loss};
+use crate::lanes::verdict::{Verdict, is_mostly_one, loss};
 use crate::model::percent;
 
 /// The rule has no options.
@@ -40,7 +40,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (what, help) = if is_leader {
         let what = format!("one lane of a warp of {name} runs {} here while the other lanes idle", instructions(more));
         (what, LEADER)
-    } else if rounded(less) > 0 {
+    } else if !is_mostly_one(less) {
         let what = format!(
             "{share} of {name} {splits} here by thread index: about {} + {} instructions run one after the other instead \
              of {}",

@@ -6,20 +6,24 @@ use super::value::{Extent, LANES, Span, Value};
 use crate::parse::ptx::{Cond, Instruction, Logic, Op, Type};
 
 /// The low `bits` bits.
+#[inline]
 fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
+#[inline]
 fn signed(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.clamp(1, 64);
     (value << shift).cast_signed() >> shift
 }
 
+#[inline]
 fn f32_of(bits: u64) -> f32 {
     #[allow(clippy::cast_possible_truncation, reason = "a register of 32 bits")]
     f32::from_bits(bits as u32)
 }
 
+#[inline]
 fn of_f32(value: f32) -> u64 {
     u64::from(value.to_bits())
 }
@@ -291,7 +295,7 @@ fn shuffled(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
         // All lanes have the same to tell.
         return value.clone();
     }
-    value.exchange(by, extent, |values, by, own| {
+    let read = |by: u64, own: usize| {
         let by = (by & 31).cast_signed();
         let lane = own as i64;
         let least = lane & segment;
@@ -306,12 +310,17 @@ fn shuffled(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
             let from = least | (by & !segment);
             (from, from <= most)
         };
-        if place == 1 {
-            return u64::from(inside);
-        }
-        let from = usize::try_from(from).ok().filter(|_| inside).unwrap_or(own);
-        values[from.min(values.len() - 1)]
-    })
+        (usize::try_from(from).ok().filter(|_| inside).unwrap_or(own), inside)
+    };
+    if place == 1 {
+        return value.exchange(by, extent, |_, by, own| u64::from(read(by, own).1));
+    }
+    // Mostly all lanes read equally far.
+    if let Some(by) = by.as_constant() {
+        let from: [usize; LANES] = std::array::from_fn(|own| read(by, own).0);
+        return value.gathered(extent, &from);
+    }
+    value.exchange(by, extent, |values, by, own| values[read(by, own).0.min(values.len() - 1)])
 }
 
 fn voted(one: &Instruction, args: &[Value], extent: Extent) -> Value {

@@ -74,6 +74,7 @@ impl Extent {
         self.threads.div_ceil(LANES)
     }
 
+    #[inline]
     fn row(self, span: Span) -> usize {
         match span {
             Span::Block => 1,
@@ -174,24 +175,28 @@ impl Value {
 
     /// How far it may vary within a block.
     #[must_use]
+    #[inline]
     pub fn span(&self) -> Span {
         self.span
     }
 
     /// Whether environments may differ.
     #[must_use]
+    #[inline]
     pub fn varies(&self) -> bool {
         self.rows > 1
     }
 
     /// The one value that it is, if it is but one.
     #[must_use]
+    #[inline]
     pub fn as_constant(&self) -> Option<u64> {
         (self.rows == 1 && self.span == Span::Block).then(|| self.bits[0])
     }
 
     /// Numbers that are kept.
     #[must_use]
+    #[inline]
     pub fn size(&self) -> usize {
         self.bits.len()
     }
@@ -208,6 +213,7 @@ impl Value {
 
     /// The value of a thread.
     #[must_use]
+    #[inline]
     pub fn at(&self, environment: usize, thread: usize) -> u64 {
         let row = self.row(environment);
         match self.span {
@@ -219,6 +225,7 @@ impl Value {
 
     /// The values of a warp: of all its lanes, or one for all of them.
     #[must_use]
+    #[inline]
     pub fn of_warp(&self, environment: usize, warp: usize) -> &[u64] {
         let row = self.row(environment);
         match self.span {
@@ -230,6 +237,7 @@ impl Value {
 
     /// Rows that are kept.
     #[must_use]
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -324,6 +332,25 @@ impl Value {
             }
         }
         Value { rows, marks: self.marks.and(other.marks), span: Span::Thread, bits: Arc::new(bits) }
+    }
+
+    /// What each lane of a warp reads of the lane that `from` tells, of values that differ from lane to lane; the last of an
+    /// incomplete warp in place of one that is not there.
+    #[must_use]
+    pub fn gathered(&self, extent: Extent, from: &[usize; LANES]) -> Value {
+        let mut bits = Vec::with_capacity(self.bits.len());
+        for environment in 0..self.rows {
+            for values in self.row(environment).chunks(LANES) {
+                match <&[u64; LANES]>::try_from(values) {
+                    Ok(values) => bits.extend(from.iter().map(|from| values[*from & (LANES - 1)])),
+                    Err(_) => {
+                        bits.extend(from.iter().take(values.len()).map(|from| values[(*from).min(values.len() - 1)]))
+                    }
+                }
+            }
+        }
+        debug_assert!(self.span == Span::Thread && bits.len() == self.rows * extent.threads);
+        Value { bits: Arc::new(bits), ..self.clone() }
     }
 
     /// `f` of the values of each warp (of all its lanes, or one for all) and the number of its lanes.

@@ -6,15 +6,15 @@ use super::Shape;
 use super::cfg::{Block, Cfg};
 use super::cost::{Costs, Side, Traits};
 use super::eval::{Arguments, Evaluator, Given, Mode};
-use super::graph::{Graph, Node};
+use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
 use super::rows::checks_x;
 use super::slice::{Strides, is_bound, parameters};
 use super::steps::Spread;
-use super::value::{ALL, SOME};
+use super::value::{ALL, Extent, LANES, SOME, Value};
 use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, Witness, judge, may_matter};
-use crate::parse::ptx::{Code, Op, Operand, Reg, Space};
+use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Space};
 
 /// One conditional branch.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,6 +185,9 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
         let node = decisions[block as usize].map(|decision| decision.node);
         let leaves_out = has_short_rows(task.shape) && leaves_out(&found[at]);
         found[at].checks_row = leaves_out && node.is_some_and(|node| checks_x(&graph, node));
+    }
+    for (at, block) in all() {
+        look.quiet_dispatch(at, block, &mut found, &blocks, &mut evaluators);
     }
     let reports = found.iter().any(|branch| !is_silent(branch));
     evaluators.by_index.allow(task.budget.branch);
@@ -529,6 +532,38 @@ impl<'c, 't> Look<'_, 'c, 't> {
         branch.judgement = Some(judgement);
     }
 
+    /// Silences the branch that begins comparisons with constants, where no warp has lanes for two of them, nor two lanes
+    /// for one: the leaders of warps, each with a task of its own.
+    fn quiet_dispatch(
+        &mut self,
+        at: usize,
+        block: Block,
+        found: &mut [Branch],
+        blocks: &[Block],
+        evaluators: &mut Evaluators<'_, 'c, 't>,
+    ) {
+        let by_index = found[at].judgement.filter(|one| one.verdict == Verdict::DivergentIndex);
+        let Some(judgement) = by_index.filter(|one| one.advice > Advice::Silent) else { return };
+        let is_member = |branch: &&Branch| branch.chain.is_some_and(|root| root as usize == at);
+        if found.iter().filter(is_member).count() < 2 {
+            return;
+        }
+        let given = self.given;
+        let compared = |block: Block| given.decisions[block as usize].and_then(|one| compared(given.graph, one.node));
+        let Some((value, _, _)) = compared(block) else { return };
+        let members = found.iter().zip(blocks).filter(|(branch, _)| is_member(branch)).map(|(_, block)| *block);
+        let all = members.chain([block]).filter_map(compared);
+        let cases: Vec<u64> = all.filter(|(_, _, equals)| *equals).map(|(_, constant, _)| constant).collect();
+        let few = &mut evaluators.few;
+        few.allow(self.allowance());
+        let (Ok(value), Ok(active)) = (few.value_at(value, block), few.active(block)) else { return };
+        let share = shared_cases(&value, &active, few.extent(), &cases);
+        if share < SEVERAL {
+            let reason = "no lanes of one warp take different cases";
+            found[at].judgement = Some(Judgement { advice: Advice::Silent, reason, ..judgement });
+        }
+    }
+
     fn allowance(&self) -> u64 {
         self.budget.branch.min(self.left)
     }
@@ -621,6 +656,36 @@ fn chain(code: &Code<'_>, cfg: &Cfg, block: Block, at_block: &HashMap<Block, u32
     let root = *at_block.get(&before)?;
     (only_compares && compared(block).is_some() && compared(block) == compared(before))
         .then(|| found[root as usize].chain.unwrap_or(root))
+}
+
+/// The value that a condition compares with a constant, the constant, and whether it asks for equality.
+fn compared(graph: &Graph<'_, '_>, node: Node) -> Option<(Node, u64, bool)> {
+    let Source::Result { instruction, .. } = graph.source(node) else { return None };
+    let one = &graph.code().instructions[instruction as usize];
+    let [value, constant] = *graph.inputs(node) else { return None };
+    let Source::Constant(constant) = graph.source(constant) else { return None };
+    (one.op == Op::Setp).then_some((value, constant, matches!(one.cond, Cond::Eq | Cond::Ne)))
+}
+
+/// Share of warps from which on lanes of one warp are said to take different cases.
+const SEVERAL: f64 = 0.25;
+
+/// Share of the warps that come to a dispatch in which lanes take two of the cases, or several lanes take one.
+fn shared_cases(value: &Value, active: &Value, extent: Extent, cases: &[u64]) -> f64 {
+    let (mut shared, mut all) = (0.0_f64, 0.0_f64);
+    for environment in 0..value.rows().max(active.rows()) {
+        for warp in 0..extent.warps() {
+            let lanes = warp * LANES..((warp + 1) * LANES).min(extent.threads);
+            let mine: Vec<u64> = lanes
+                .filter(|lane| active.at(environment, *lane) != 0)
+                .map(|lane| value.at(environment, lane) & 0xffff_ffff)
+                .collect();
+            let hits = mine.iter().filter(|value| cases.iter().any(|case| *case & 0xffff_ffff == **value)).count();
+            shared += if hits >= 2 { 1.0 } else { 0.0 };
+            all += if mine.is_empty() { 0.0 } else { 1.0 };
+        }
+    }
+    if all > 0.0 { shared / all } else { 0.0 }
 }
 
 /// Barriers for the whole block, and the branches that decide whether threads come to them.

@@ -77,6 +77,13 @@ mod tests {
         kernel(&(text + "MEET:"))
     }
 
+    #[test]
+    fn the_leaders_of_warps_with_a_task_each_are_silent() {
+        // As `switch (threadIdx.x) { case 0: … case 32: … case 64: … }` becomes: the number, rotated by five bits.
+        let by_warp = "shf.l.wrap.b32 %r1, %t, %t, 27;\nsetp.gt.s32 %p9, %r1, 1;\n@%p9 bra CASE2;";
+        assert!(lint(&switch(by_warp, &[20, 20, 20, 20]), &[]).is_empty());
+    }
+
     const BY_LANE: &str = "and.b32 %r1, %t, 3;";
 
     #[test]

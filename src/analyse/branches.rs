@@ -183,12 +183,12 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
     let own = one.bounds.required.map(|block| (block, BlockSource::ReqNtid));
     let exact = told.and_then(|told| told.block).filter(|(_, source)| *source != BlockSource::LaunchBounds).or(own);
     if let Some((block, _)) = exact {
-        return Shapes { all: vec![shape(block.x, block.y, block.z)], known: true };
+        return Shapes { all: vec![shape(block.x, block.y, block.z)], known: true, assumed: false };
     }
     let threads = one.bounds.max_threads.map_or(USUAL, |most| most.min(1024));
     let dimensions = dimensions(module, one);
     if dimensions == 1 {
-        return Shapes { all: vec![shape(threads, 1, 1)], known: true };
+        return Shapes { all: vec![shape(threads, 1, 1)], known: true, assumed: true };
     }
     let mut all: Vec<Shape> = [16, 32, 8, 64]
         .into_iter()
@@ -201,5 +201,5 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
     if all.is_empty() {
         all.push(shape(threads, 1, 1));
     }
-    Shapes { all, known: false }
+    Shapes { all, known: false, assumed: true }
 }

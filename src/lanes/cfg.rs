@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use crate::model::{Flow, Jump, Way};
-use crate::parse::ptx::Code;
+use crate::parse::ptx::{Code, Instruction, Op, Operand};
 
 /// Blocks by number; the one after the last stands for the end of the function.
 pub type Block = u32;
@@ -59,6 +59,9 @@ pub struct Cfg {
     innermost: Vec<Option<u32>>,
     /// Blocks of cycles that have more than one way in.
     tangled: Vec<bool>,
+    /// Blocks that are not meant to run: they end the kernel with an error, or lead only to such ones. Empty where there is
+    /// none.
+    cold: Vec<bool>,
 }
 
 /// For each loop one that holds it, on the way to the outermost: the way gets shorter with every look.
@@ -105,6 +108,19 @@ impl Edges {
         }
     }
 
+    /// The edges of blocks that have others than those to `cold` ones, without these.
+    fn without(&self, cold: &[bool]) -> Edges {
+        let mut edges = Edges { starts: vec![0], ends: Vec::with_capacity(self.ends.len()) };
+        let is_cold = |block: &Block| cold.get(*block as usize).copied().unwrap_or(false);
+        for from in 0..self.starts.len().saturating_sub(1) {
+            let all = self.of(narrow(from));
+            let some = !is_cold(&narrow(from)) && all.iter().any(|to| !is_cold(to));
+            edges.ends.extend(all.iter().filter(|to| !some || !is_cold(to)));
+            edges.starts.push(narrow(edges.ends.len()));
+        }
+        edges
+    }
+
     fn reversed(&self, count: usize) -> Edges {
         let mut starts = vec![0_u32; count + 1];
         self.ends.iter().for_each(|end| starts[*end as usize + 1] += 1);
@@ -129,16 +145,21 @@ fn narrow(index: usize) -> u32 {
 }
 
 impl Cfg {
-    /// The graph of `code`, as far as [`Cfg::of`] makes one.
+    /// The graph of `code`, as far as [`Cfg::of`] makes one; where ways meet does not hang on those that only a failure takes.
     #[must_use]
     pub fn new(code: &Code<'_>) -> Option<Cfg> {
-        Cfg::of(code.flow)
+        Cfg::build(code.flow, &failing(code))
     }
 
     /// The graph of a function, for which nothing but its jumps is needed; `None` where it has no instruction, nests loops
     /// deeper than anyone does, or has more ways out of branch tables.
     #[must_use]
     pub fn of(flow: &Flow) -> Option<Cfg> {
+        Cfg::build(flow, &[])
+    }
+
+    /// The same, with the instructions that stop the kernel with an error.
+    fn build(flow: &Flow, failing: &[u32]) -> Option<Cfg> {
         let starts = starts(flow)?;
         let count = starts.len() - 1;
         let mut block_of = Vec::with_capacity(flow.instructions as usize);
@@ -148,7 +169,13 @@ impl Cfg {
         let successors = successors(flow, &starts, &block_of);
         let predecessors = successors.reversed(count + 1);
         let forward = Dominators::new(0, &successors, &predecessors, count + 1);
-        let backward = Dominators::new(narrow(count), &predecessors, &successors, count + 1);
+        let cold = cold(failing, &starts, &successors);
+        let backward = if cold.is_empty() {
+            Dominators::new(narrow(count), &predecessors, &successors, count + 1)
+        } else {
+            let warm = successors.without(&cold);
+            Dominators::new(narrow(count), &warm.reversed(count + 1), &warm, count + 1)
+        };
         let times = forward.times(count + 1);
         let mut cfg = Cfg {
             starts,
@@ -163,6 +190,7 @@ impl Cfg {
             loop_times: Vec::new(),
             innermost: vec![None; count],
             tangled: vec![false; count],
+            cold,
         };
         cfg.find_loops().then_some(cfg)
     }
@@ -267,6 +295,12 @@ impl Cfg {
     #[must_use]
     pub fn is_tangled(&self, block: Block) -> bool {
         self.tangled.get(block as usize).copied().unwrap_or(false)
+    }
+
+    /// Whether the block is not meant to run.
+    #[must_use]
+    pub fn is_cold(&self, block: Block) -> bool {
+        self.cold.get(block as usize).copied().unwrap_or(false)
     }
 
     /// The outermost loop that holds `inside` and not `outside`.
@@ -512,6 +546,37 @@ fn successors(flow: &Flow, starts: &[u32], block_of: &[Block]) -> Edges {
     edges.starts.push(narrow(edges.ends.len()));
     edges
 }
+
+/// The instructions that stop the kernel with an error.
+fn failing(code: &Code<'_>) -> Vec<u32> {
+    let fails = |one: &Instruction| match (one.op, code.sources(one).first()) {
+        (Op::Trap, _) => one.guard.is_none(),
+        (Op::Call, Some(Operand::Symbol(name, _))) => FAILING.contains(&code.names[*name as usize]),
+        _ => false,
+    };
+    (0..).zip(&code.instructions).filter(|(_, one)| fails(one)).map(|(at, _)| at).collect()
+}
+
+/// The blocks that hold one of these instructions, and those that lead only to such ones.
+fn cold(failing: &[u32], starts: &[u32], successors: &Edges) -> Vec<bool> {
+    if failing.is_empty() {
+        return Vec::new();
+    }
+    let count = starts.len() - 1;
+    let mut cold = vec![false; count];
+    for at in failing {
+        cold[starts.partition_point(|start| start <= at) - 1] = true;
+    }
+    // Failures lie behind one another in short chains, and mostly in this order.
+    for block in (0..count).rev() {
+        let to = successors.of(narrow(block));
+        cold[block] |= !to.is_empty() && to.iter().all(|to| cold.get(*to as usize).copied().unwrap_or(false));
+    }
+    cold
+}
+
+/// Functions that do not come back (CUDA Programming Guide, "Assertion").
+const FAILING: [&[u8]; 2] = [b"__assertfail", b"__assert_fail"];
 
 /// Immediate dominators.
 struct Dominators {

@@ -52,6 +52,12 @@ impl Known {
         self.grain >= WARP
     }
 
+    /// The one value that it has.
+    #[must_use]
+    pub fn as_constant(self) -> Option<u64> {
+        self.constant
+    }
+
     /// What holds for both.
     fn meet(self, other: Known) -> Known {
         Known {

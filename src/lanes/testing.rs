@@ -75,10 +75,10 @@ pub(super) fn judged(shape: Shape, text: &str) -> Vec<Branch> {
             shape,
             shape_known: true,
             arguments: &Arguments::default(),
-            budget: Budget::of(text.len(), 1, Which::All),
+            budget: Budget::of(text.len(), 1),
             which: Which::All,
             callee: &|_| None,
         };
-        branches(&task, &|_| false).0
+        branches(&task, &|_| false).branches
     })
 }

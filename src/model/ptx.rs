@@ -37,29 +37,35 @@ impl Module {
     #[must_use]
     pub fn is_header_of_toolkit(&self, number: u32) -> bool {
         let Some(name) = self.file(number) else { return false };
-        let mut folders = name.split(|byte| matches!(byte, b'/' | b'\\')).rev().skip(1).peekable();
-        let mut is_toolkit = false;
-        while let Some(folder) = folders.next() {
+        let mut parts = name.split(|byte| matches!(byte, b'/' | b'\\')).rev().peekable();
+        let file = parts.next().unwrap_or_default();
+        let mut is_toolkit = HEADERS.iter().any(|start| file.starts_with(start));
+        while let Some(folder) = parts.next() {
+            let folder = folder.to_ascii_lowercase();
+            let above = parts.peek().copied();
             // The first of an absolute path: `/usr`.
-            let is_top = folders.peek().is_some_and(|above| above.is_empty()) && name.starts_with(b"/");
-            is_toolkit |= (is_top && folder == b"usr") || TOOLKIT.contains(&folder.to_ascii_lowercase().as_slice());
+            let is_top = above.is_some_and(|above| above.is_empty()) && name.starts_with(b"/");
+            let is_wheel = folder == b"nvidia" && above.is_some_and(|above| above.ends_with(b"-packages"));
+            is_toolkit |= is_wheel || (is_top && folder == b"usr") || TOOLKIT.contains(&folder.as_slice());
         }
         is_toolkit
     }
 }
 
 /// Folders that hold headers of the toolkit.
-const TOOLKIT: [&[u8]; 9] = [
+const TOOLKIT: [&[u8]; 7] = [
     b"cub",
     b"thrust",
     b"cccl",
     b"libcudacxx",
-    b"crt",
-    b"nvidia",
     b"nvidia gpu computing toolkit",
     b"cooperative_groups",
     b"x86_64-linux",
 ];
+
+/// How the names of headers of the toolkit begin that device code comes from, wherever they lie.
+const HEADERS: [&[u8]; 6] =
+    [b"curand_", b"cuda_fp16.", b"cuda_bf16.", b"cuda_pipeline", b"cooperative_groups", b"sm_30_intrinsics."];
 
 /// A function of a PTX module.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,7 +128,7 @@ mod tests {
     #[test]
     fn headers_of_the_toolkit_are_told_from_the_users_own() {
         let foreign = |name: &str| {
-            let text: Arc<[u8]> = name.as_bytes().into();
+            let text = Arc::new(name.as_bytes().to_vec());
             let module = Module { input: 0, text, files: vec![(1, 0..name.len())], functions: Vec::new() };
             module.is_header_of_toolkit(1)
         };

@@ -68,7 +68,7 @@ fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
         block: [branch.shape.x, branch.shape.y, branch.shape.z],
         verdict: judgement.map(|judgement| judgement.verdict.name()),
         confidence: judgement.map(|judgement| judgement.confidence.name()),
-        split_share: judgement.filter(|one| one.verdict != Verdict::DivergentData).map(|_| branch.split.mean),
+        split_share: judgement.filter(|one| one.verdict != Verdict::DivergentData).map(|_| branch.split.of_all()),
         taken_cost: branch.sides.map(|(taken, _)| taken.weight),
         fallthrough_cost: branch.sides.map(|(_, other)| other.weight),
         idle_share: branch.spread.map(|spread| spread.idle),
@@ -179,7 +179,7 @@ impl Row {
         let share = match judgement {
             // How many warps data split is not known.
             Some(judgement) if !matches!(judgement.verdict, Verdict::WarpUniform | Verdict::DivergentData) => {
-                percent(branch.split.mean)
+                percent(branch.split.of_all())
             }
             _ => String::new(),
         };

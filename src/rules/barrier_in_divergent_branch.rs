@@ -3,10 +3,10 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Message, Says, each, finding, ptx_label};
+use super::branch::{Message, Says, cap, each, finding, ptx_label};
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
-use crate::lanes::verdict::{Missed, Verdict};
+use crate::lanes::verdict::{Confidence, Missed, Verdict};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -25,9 +25,12 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
 /// The loudest that a finding on such a branch may be.
 #[must_use]
 pub fn loudest(found: &Found<'_>) -> Option<Level> {
+    let judgement = found.branch.judgement?;
     Some(match found.branch.missed? {
-        Missed::Exits if !may_wait(found) => Level::Note,
-        Missed::Exits | Missed::GoesOn => Level::Deny,
+        Missed::Exits if may_wait(found) && judgement.confidence == Confidence::High => Level::Deny,
+        Missed::Exits => Level::Note,
+        Missed::Paired => cap(judgement)?.min(Level::Warn),
+        Missed::GoesOn => cap(judgement)?,
     })
 }
 
@@ -43,6 +46,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (does, help) = match found.function.arch {
         Some(arch) if exits && may_wait(&found) => (format!("exits, which {arch} may wait for"), EXIT),
         _ if exits => ("exits".to_owned(), EXIT),
+        _ if found.branch.missed == Some(Missed::Paired) => ("reaches another one".to_owned(), PAIRED),
         _ => ("goes on to other code".to_owned(), GO_ON),
     };
     let what = format!("part of a block of {name} misses the barrier behind this branch");
@@ -58,6 +62,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 const EXIT: &str = "guard the work instead of returning early, so that all threads come to the barrier: CUDA allows \
                     `__syncthreads()` only where the whole block decides alike";
+
+const PAIRED: &str = "both sides hold a barrier: put one behind the place where they meet, which every thread reaches; that two of \
+                      them pair is no promise of CUDA's, which allows `__syncthreads()` only where the whole block decides \
+                      alike";
 
 const GO_ON: &str = "move the barrier out of the branch, and guard the work before and after it instead: CUDA allows \
                      `__syncthreads()` only where the whole block decides alike, else the block may hang";

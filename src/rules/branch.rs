@@ -108,7 +108,7 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: Message) -> Fin
     finding
         .fact("verdict", branch.judgement.map(|judgement| judgement.verdict.name()))
         .fact("block", size(branch).to_string())
-        .fact("split_share", branch.split.mean)
+        .fact("split_share", branch.split.of_all())
         .fact("taken_cost", costs.map(|(taken, _)| taken))
         .fact("fallthrough_cost", costs.map(|(_, other)| other))
 }

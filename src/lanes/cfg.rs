@@ -754,6 +754,24 @@ mod tests {
     const DIAMOND: &str = "@%p1 bra A; neg.s32 %r1, %r1; bra B; A: not.b32 %r1, %r1; B: popc.b32 %r1, %r1; ret;";
 
     #[test]
+    fn ways_to_a_failure_do_not_decide_where_others_meet() {
+        let text = |fail: &str| {
+            format!(
+                "@%p1 bra F; neg.s32 %r1, %r1; @%p2 bra F; not.b32 %r1, %r1; bra D;
+                F: {fail} brev.b32 %r1, %r1; D: popc.b32 %r1, %r1; ret;"
+            )
+        };
+        let meets = |fail: &str| {
+            with_cfg(&text(fail), |code, cfg| {
+                let [next, last, failing] = [Op::Neg, Op::Popc, Op::Brev].map(|op| block_of(code, cfg, op, 0));
+                (cfg.ipdom(0) == next, cfg.ipdom(0) == last, cfg.is_cold(failing))
+            })
+        };
+        assert_eq!(meets("call.uni __assertfail, (a);"), (true, false, true));
+        assert_eq!(meets("call.uni f, (a);"), (false, true, false));
+    }
+
+    #[test]
     fn ways_part_at_a_branch_and_meet_at_its_post_dominator() {
         with_cfg(DIAMOND, |code, cfg| {
             let [other, taken, meet] = [Op::Neg, Op::Not, Op::Popc].map(|op| block_of(code, cfg, op, 0));

@@ -65,7 +65,7 @@ impl Budget {
     #[must_use]
     pub fn of(bytes: usize, functions: usize) -> Budget {
         let share = (100_000_000 / functions.max(1) as u64).clamp(400_000, 10_000_000);
-        Budget { branch: 2_500_000, function: share + 50 * bytes as u64 }
+        Budget { branch: 2_500_000, function: share + 20 * bytes as u64 }
     }
 
     /// What whoever asks for all branches waits for.

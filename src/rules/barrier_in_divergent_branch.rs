@@ -114,6 +114,48 @@ mod tests {
     }
 
     #[test]
+    fn a_barrier_on_each_side_is_a_warning_that_says_so() {
+        let both = |other: &str| format!("{FIRST_100}\n@%p1 bra A;\n{WAIT}bra.uni MEET;\nA:\n{other}MEET:");
+        assert_eq!(
+            lint(&kernel(&both(WAIT)), &[]),
+            [
+                "warning[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
+             the others reach another one"
+            ]
+        );
+        assert!(human(&kernel(&both(WAIT)), &[]).contains("both sides hold a barrier"));
+        let twice = lint(&kernel(&both(&WAIT.repeat(2))), &[]);
+        assert!(twice[0].starts_with("error["), "{twice:?}");
+    }
+
+    #[test]
+    fn an_assertion_that_several_checks_share_is_no_way_past_a_barrier() {
+        let fail = |call: &str| {
+            format!(
+                "@%p1 bra FAIL;\n{WAIT}setp.ge.u32 %p2, %t, 101;\n@%p2 bra FAIL;\n{WAIT}bra.uni END;\nFAIL:\n{call}\n"
+            )
+        };
+        let assertion = "{ call.uni __assertfail, (); }";
+        let log = kernel(&format!("{FIRST_100}\n{}", fail(assertion)));
+        assert!(lint(&log, &[]).is_empty(), "{:?}", lint(&log, &[]));
+        let other = lint(&kernel(&format!("{FIRST_100}\n{}", fail("add.f32 %x, %x, %x;"))), &[]);
+        assert!(other[0].contains("[barrier-in-divergent-branch]"), "{other:?}");
+    }
+
+    #[test]
+    fn a_part_of_the_block_in_few_environments_is_a_note() {
+        let log = one_sided("setp.ge.u32 %p1, %t, %n;", WAIT);
+        assert!(lint(&log, &[])[0].starts_with("note["), "{:?}", lint(&log, &[]));
+    }
+
+    #[test]
+    fn what_warps_read_for_themselves_is_no_disagreement_by_index() {
+        let own = "shr.u32 %r1, %t, 5; mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd2, %rd5; ld.global.u32 %r2, [%rd6];
+            setp.lt.s32 %p1, %r2, 9;";
+        assert!(lint(&one_sided(own, WAIT), &[]).is_empty());
+    }
+
+    #[test]
     fn whole_warps_that_miss_it_count_as_well() {
         let log = one_sided("setp.ge.u32 %p1, %t, 64;", WAIT);
         assert!(lint(&log, &[])[0].starts_with("error["), "{:?}", lint(&log, &[]));

@@ -157,6 +157,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_library_holds_is_a_note_where_a_line_of_the_user_calls_it_and_silent_else() {
+        let at = |outer: &str, inner: &str| {
+            let branch = format!(".loc 2 9 3, function_name $L__info, inlined_at 1 7 3\n@%p1 bra MEET;\n{}", work(40));
+            let log = kernel(&format!("{ODD}\n.loc 1 7 3\n{branch}MEET:"));
+            lint(&format!("{log}.file 1 \"{outer}\"\n.file 2 \"{inner}\"\n"), &[])
+        };
+        let cub = "/opt/cuda/include/cub/block/block_scan.cuh";
+        let levels = [("a.cu", "a.cuh"), ("a.cu", cub), (cub, cub)].map(|(outer, inner)| at(outer, inner));
+        assert!(levels[0][0].contains("warning["), "{levels:?}");
+        assert!(levels[1][0].contains("note["), "{levels:?}");
+        assert!(levels[2].is_empty(), "{levels:?}");
+    }
+
+    #[test]
     fn a_slow_division_is_more_than_one_instruction() {
         let found = lint(&one_sided(ODD, "div.rn.f32 %x, %x, 0f40400000;\n"), &[]);
         assert_eq!(found.len(), 1, "{found:?}");

@@ -1,4 +1,7 @@
-//! Makes one kernel of what several tools say of it: the figures of the linker, which are final, and warnings by name.
+//! Makes one kernel of what several inputs say of it: the figures of the linker, which are final, warnings by name, its PTX,
+//! and its declaration and launches in sources.
+
+mod sources;
 
 use hashbrown::{HashMap, HashSet};
 
@@ -12,6 +15,7 @@ const RESERVED_SHARED: u32 = 1024;
 pub fn join(report: &mut Report) {
     join_records(report);
     add_functions(report);
+    sources::declare(report);
 }
 
 /// Makes a kernel of every function of a PTX module that no log has figures of.
@@ -37,8 +41,10 @@ fn identity(kernel: &Kernel) -> Option<(NameId, Kind, Option<Arch>)> {
 /// Longest part of a declaration that is kept, in bytes.
 const LONGEST: usize = 4096;
 
-/// Tells every function of a PTX module which kernel it is, of those that are left after filters.
+/// Tells every function of a PTX module, and every family of the sources, which kernels it is, of those that are left after
+/// filters.
 pub fn attach(report: &mut Report) {
+    sources::attach(report);
     if report.modules.is_empty() {
         return;
     }

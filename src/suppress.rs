@@ -90,6 +90,8 @@ pub enum Scope {
     File(u32),
     /// A kernel, an index of [`crate::model::Report::kernels`].
     Kernel(u32),
+    /// All kernels of a declaration in a source, an index of [`crate::model::Report::families`].
+    Family(u32),
     /// A line of a file.
     Line(u32, u32),
     /// A kernel that a filter left out.
@@ -215,12 +217,12 @@ fn remark(comment: &Comment, said: &Said, quote: Quote, scope: Scope, is_seen: b
 
 /// Block sizes that stand at no kernel, or at one that has another already, are faults.
 fn tell_misplaced(remarks: &mut [Remark]) {
-    let mut known: HashMap<u32, BlockSize> = HashMap::new();
+    let mut known: HashMap<Scope, BlockSize> = HashMap::new();
     for remark in remarks {
         let What::Block(block) = remark.what else { continue };
         let (message, help) = match remark.scope {
-            Scope::Kernel(kernel) => {
-                let first = *known.entry(kernel).or_insert(block);
+            Scope::Kernel(_) | Scope::Family(_) => {
+                let first = *known.entry(remark.scope).or_insert(block);
                 if first == block {
                     continue;
                 }

@@ -48,10 +48,14 @@ mod wrong_target;
 
 use std::mem::discriminant;
 
-use crate::analyse::{BranchQuotes, Found, Judged, Loose, Numbers, Told};
+use hashbrown::HashMap;
+
+use crate::analyse::{BranchQuotes, Found, Judged, Launched, Loose, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
-use crate::model::{Arch, Function, Kernel, Kind, Message, MessageKind, NameId, Quote, Report, symbol};
+use crate::model::{
+    Arch, Declaration, Family, Function, Kernel, Kind, LaunchSite, Message, MessageKind, NameId, Quote, Report, Spot, symbol,
+};
 use crate::suppress::Remark;
 
 use standing::is_device_runtime;
@@ -174,6 +178,8 @@ pub struct Context<'a> {
     pub numbers: &'a Numbers,
     /// The messages of each kind, by their indices; kinds that differ in their figures alone are one.
     kinds: Vec<(MessageKind, Vec<u32>)>,
+    /// The families of kernels by their names.
+    families: HashMap<NameId, u32>,
     /// Comments that silence nothing, as indices of [`Numbers::remarks`]: known when all other rules were run.
     pub unused: Vec<u32>,
 }
@@ -190,7 +196,13 @@ impl<'a> Context<'a> {
                 None => kinds.push((message.kind, vec![at])),
             }
         }
-        Context { report, numbers, kinds, unused: Vec::new() }
+        let of_kernel = |kernel: &Kernel| Some((kernel.name?, kernel.family?));
+        let families = if report.families.is_empty() {
+            HashMap::new()
+        } else {
+            report.kernels.iter().filter_map(of_kernel).collect()
+        };
+        Context { report, numbers, kinds, families, unused: Vec::new() }
     }
 
     /// Kernels and device functions whose figures are surely theirs, with their indices; without those that the CUDA
@@ -295,6 +307,77 @@ impl<'a> Context<'a> {
         let Subject::Exchange(at) = hit.subject else { return None };
         let loose = self.numbers.branches.exchanges.get(at as usize)?;
         Some((loose.function(self.report)?, loose))
+    }
+
+    /// Every launch in the sources, with its index.
+    pub fn launches(&self) -> impl Iterator<Item = (usize, &'a Launched, &'a LaunchSite)> {
+        let report = self.report;
+        let all = self.numbers.launches.iter().enumerate();
+        all.filter_map(move |(at, launched)| Some((at, launched, launched.site(report)?)))
+    }
+
+    /// The launch that a hit is about.
+    #[must_use]
+    pub fn launch_of(&self, hit: &Hit) -> Option<(&'a Launched, &'a LaunchSite)> {
+        let Subject::Launch(at) = hit.subject else { return None };
+        let launched = self.numbers.launches.get(at as usize)?;
+        Some((launched, launched.site(self.report)?))
+    }
+
+    /// What the sources declare as one kernel, whose launch it is.
+    #[must_use]
+    pub fn family_of_launch(&self, launched: &Launched) -> Option<&'a Family> {
+        self.report.families.get(launched.family? as usize)
+    }
+
+    /// What sources say of the kernels called `name`.
+    #[must_use]
+    pub fn family_named(&self, name: NameId) -> Option<&'a Family> {
+        self.report.families.get(*self.families.get(&name)? as usize)
+    }
+
+    /// The name of the only kernel of a family, else the name as declared.
+    #[must_use]
+    pub fn name_of_family(&self, family: &Family) -> Option<NameId> {
+        let mut names = family.kernels.iter().filter_map(|at| self.report.kernels.get(*at as usize)?.name);
+        let first = names.next();
+        match first {
+            Some(name) if names.all(|other| other == name) => Some(name),
+            _ => family.main(self.report).map(|main| main.name),
+        }
+    }
+
+    /// A label over the name of a kernel where a source declares it.
+    #[must_use]
+    pub fn declared_label(&self, declared: &Declaration, text: impl Into<String>) -> Label {
+        let (start, end) = declared.span;
+        Label { quote: declared.quote, lead: None, name: None, start, end, text: text.into() }
+    }
+
+    /// A label over what a launch launches.
+    #[must_use]
+    pub fn launch_label(&self, site: &LaunchSite, text: impl Into<String>) -> Label {
+        let (start, end) = site.span;
+        Label { quote: site.quote, lead: None, name: None, start, end, text: text.into() }
+    }
+
+    /// A label over the block of a launch, where that stands on the same line, else over what it launches.
+    #[must_use]
+    pub fn block_label(&self, site: &LaunchSite, text: impl Into<String>) -> Label {
+        let label = self.launch_label(site, text);
+        let length = self.text(site.quote).len();
+        let own = site.block_at.as_ref().filter(|(_, line)| *line == site.quote.place.line).and_then(|(bytes, _)| {
+            let offset = usize::try_from(site.quote.place.offset).ok()?;
+            let (start, end) = (bytes.start.checked_sub(offset)?, bytes.end.checked_sub(offset)?);
+            (start < end && end <= length).then_some((start, end))
+        });
+        own.map_or(label.clone(), |(start, end)| Label { start, end, ..label })
+    }
+
+    /// The launch at `spot`, as what else there is to look at.
+    #[must_use]
+    pub fn launched_at(&self, spot: Option<Spot>) -> Option<Label> {
+        Some(self.launch_label(self.report.launch(spot?)?, "launch"))
     }
 
     /// What a comment says that a hit is about.

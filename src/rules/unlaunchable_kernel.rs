@@ -43,7 +43,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let size = match judged.source {
         BlockSource::Sweep => "any block size".to_owned(),
         BlockSource::Option => format!("the {} of --block", threads(judged.launch.threads)),
-        BlockSource::Comment | BlockSource::Config | BlockSource::ReqNtid => {
+        BlockSource::Comment | BlockSource::Config | BlockSource::ReqNtid | BlockSource::LaunchSite => {
             format!("{} per block", threads(judged.launch.threads))
         }
         BlockSource::LaunchBounds => format!("the {} of its launch bounds", threads(judged.launch.threads)),
@@ -63,6 +63,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 fn told_by(context: &Context<'_>, hit: &Hit) -> &'static str {
     match context.told_of(hit).and_then(|told| told.dynamic_shared) {
         Some((_, BlockSource::Config)) => "the configuration",
+        Some((_, BlockSource::LaunchSite)) => "its launch",
         _ => "--dynamic-shared",
     }
 }

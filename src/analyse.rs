@@ -261,7 +261,8 @@ pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
         analysis.numbers.spans.push((narrow(start), narrow(analysis.numbers.ids.len())));
     }
     let mut numbers = analysis.numbers;
-    numbers.branches = branches::branches(report, |at| numbers.told(at), assumptions.depth);
+    let told = |at: usize| numbers.told_ids(at).filter_map(|id| numbers.told.get(id).copied()).collect();
+    numbers.branches = branches::branches(report, told, assumptions.depth);
     numbers
 }
 

@@ -5,7 +5,7 @@ use crate::lanes::Shape;
 use crate::lanes::function::{Branch, Which};
 use crate::lanes::module::{Looked, Shapes, dimensions, look};
 use crate::lanes::warp::{Exchange, of_module};
-use crate::model::{Function, Kind, Module, Quote, Report};
+use crate::model::{BlockSize, Function, Kind, Module, Quote, Report};
 use crate::parse::ptx::Locations;
 
 /// Which branches to look at.
@@ -131,8 +131,8 @@ impl Branches {
     }
 }
 
-/// Looks at the branches of all modules; `told` is what is told of the launch of a kernel.
-pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t Told> + Sync, depth: Depth) -> Branches {
+/// Looks at the branches of all modules; `told` is what is told of the launches of a kernel.
+pub(super) fn branches(report: &Report, told: impl Fn(usize) -> Vec<Told> + Sync, depth: Depth) -> Branches {
     let mut found = Branches::default();
     let Depth::Branches(which) = depth else { return found };
     for (number, module) in (0..).zip(&report.modules) {
@@ -140,7 +140,7 @@ pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t T
             let one = &module.functions[at];
             // A kernel that a filter left out.
             let kernel = one.kernel?;
-            Some(shapes(module, one, told(kernel as usize)))
+            Some(shapes(module, one, &told(kernel as usize)))
         };
         let looked = look(module, &report.names, &shapes, which);
         for (at, one) in (0..).zip(&looked) {
@@ -156,17 +156,26 @@ pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t T
     found
 }
 
+/// Blocks of different launches that a kernel is looked at in.
+const MOST: usize = 4;
+
 /// Threads of a block of which nothing is told.
 const USUAL: u32 = 256;
 
 /// The blocks to look at a function in.
-fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
+fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     let is_entry = one.kind == Kind::Entry;
     let shape = |x: u32, y: u32, z: u32| Shape { x, y, z, is_entry };
     let own = one.bounds.required.map(|block| (block, BlockSource::ReqNtid));
-    let exact = told.and_then(|told| told.block).filter(|(_, source)| *source != BlockSource::LaunchBounds).or(own);
-    if let Some((block, _)) = exact {
-        return Shapes { all: vec![shape(block.x, block.y, block.z)], known: true };
+    let is_exact = |(_, source): &(BlockSize, BlockSource)| *source != BlockSource::LaunchBounds;
+    let exact: Vec<_> = told.iter().filter_map(|told| told.block).filter(is_exact).collect();
+    let exact = if exact.is_empty() { Vec::from_iter(own) } else { exact };
+    if !exact.is_empty() {
+        let mut all: Vec<Shape> = exact.iter().map(|(block, _)| shape(block.x, block.y, block.z)).collect();
+        all.dedup();
+        all.truncate(MOST);
+        // Of a kernel that is launched with several, what is told holds in all of them.
+        return Shapes { known: all.len() == 1, all };
     }
     let threads = one.bounds.max_threads.map_or(USUAL, |most| most.min(1024));
     let dimensions = dimensions(module, one);

@@ -2,6 +2,7 @@
 
 mod advice;
 mod branch;
+mod grid;
 mod limits;
 mod page;
 #[cfg(test)]
@@ -21,10 +22,14 @@ mod compiler_warning;
 mod data_divergent_branch;
 mod debug_build;
 mod divergent_switch;
+mod grid_too_small;
 mod index_divergent_branch;
 mod index_divergent_loop;
+mod launch_bounds_exceeded;
 mod launch_bounds_ignored;
 mod local_memory;
+mod loose_launch_bounds;
+mod missing_launch_bounds;
 mod no_resource_report;
 mod not_final_registers;
 mod register_cap_overridden;
@@ -34,6 +39,7 @@ mod register_spill;
 mod setmaxnreg_ignored;
 mod shared_memory_limited_occupancy;
 mod split_row_warps;
+mod tail_effect;
 mod unbounded_stack;
 mod under_filled_warp;
 mod unlaunchable_kernel;
@@ -50,7 +56,7 @@ use std::mem::discriminant;
 
 use hashbrown::HashMap;
 
-use crate::analyse::{BranchQuotes, Found, Judged, Launched, Loose, Numbers, Told};
+use crate::analyse::{BlockSource, BranchQuotes, Found, Judged, Launched, Loose, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
 use crate::model::{
@@ -119,10 +125,14 @@ pub static RULES: &[Rule] = &[
     rule!("data-divergent-branch", data_divergent_branch),
     rule!("debug-build", debug_build),
     rule!("divergent-switch", divergent_switch),
+    rule!("grid-too-small", grid_too_small),
     rule!("index-divergent-branch", index_divergent_branch),
     rule!("index-divergent-loop", index_divergent_loop),
+    rule!("launch-bounds-exceeded", launch_bounds_exceeded),
     rule!("launch-bounds-ignored", launch_bounds_ignored),
     rule!("local-memory", local_memory),
+    rule!("loose-launch-bounds", loose_launch_bounds),
+    rule!("missing-launch-bounds", missing_launch_bounds),
     rule!("no-resource-report", no_resource_report),
     rule!("not-final-registers", not_final_registers),
     rule!("register-cap-overridden", register_cap_overridden),
@@ -132,6 +142,7 @@ pub static RULES: &[Rule] = &[
     rule!("setmaxnreg-ignored", setmaxnreg_ignored),
     rule!("shared-memory-limited-occupancy", shared_memory_limited_occupancy),
     rule!("split-row-warps", split_row_warps),
+    rule!("tail-effect", tail_effect),
     rule!("unbounded-stack", unbounded_stack),
     rule!("under-filled-warp", under_filled_warp),
     rule!("unlaunchable-kernel", unlaunchable_kernel),
@@ -345,6 +356,36 @@ impl<'a> Context<'a> {
             Some(name) if names.all(|other| other == name) => Some(name),
             _ => family.main(self.report).map(|main| main.name),
         }
+    }
+
+    /// What sources declare as one kernel, that a hit is about.
+    #[must_use]
+    pub fn family_of(&self, hit: &Hit) -> Option<&'a Family> {
+        let Subject::Family(at) = hit.subject else { return None };
+        self.report.families.get(at as usize)
+    }
+
+    /// The kernel that a hit is about, with its index.
+    #[must_use]
+    pub fn numbered_kernel_of(&self, hit: &Hit) -> Option<(usize, &'a Kernel)> {
+        let Subject::Kernel(at) = hit.subject else { return None };
+        Some((at as usize, self.report.kernels.get(at as usize)?))
+    }
+
+    /// What a launch launches, as a message shows it.
+    #[must_use]
+    pub fn launched(&self, launched: &Launched, site: &LaunchSite) -> String {
+        let name = self.family_of_launch(launched).and_then(|family| self.name_of_family(family)).or(site.callee);
+        name.map_or_else(|| "a kernel".to_owned(), |name| self.called(Some(name)))
+    }
+
+    /// Whether a comment or the configuration tells the blocks of what is launched, so that those of a launch do not count.
+    #[must_use]
+    pub fn is_told_better(&self, launched: &Launched) -> bool {
+        let kernels = self.family_of_launch(launched).map_or(&[][..], |family| &family.kernels);
+        kernels.iter().filter_map(|at| self.numbers.told(*at as usize)?.block).any(|(_, source)| {
+            matches!(source, BlockSource::Comment | BlockSource::Config)
+        })
     }
 
     /// A label over the name of a kernel where a source declares it.

@@ -323,7 +323,11 @@ fn name_of(context: &Context<'_>, hit: &Hit) -> Option<NameId> {
         Subject::Branch(_) => context.branch_of(hit).map(|found| found.function.name),
         Subject::Exchange(_) => context.exchange_of(hit).map(|(function, _)| function.name),
         Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => None,
-        Subject::Launch(_) => context.launch_of(hit)?.1.callee,
+        Subject::Launch(_) => {
+            let (launched, site) = context.launch_of(hit)?;
+            let family = context.family_of_launch(launched);
+            family.and_then(|family| context.name_of_family(family)).or(site.callee)
+        }
         Subject::Family(at) => context.name_of_family(report.families.get(at as usize)?),
         Subject::Remark(_) => match context.remark_of(hit)?.scope {
             Scope::Kernel(at) => report.kernels.get(at as usize)?.name,

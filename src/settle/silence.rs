@@ -176,9 +176,17 @@ fn allowed(remark: &Remark) -> Option<&str> {
 fn would_tell(report: &Report, files: &HashSet<u32>, rules: &[Active], target: Target, scope: Scope) -> bool {
     let mut asked = rules.iter().filter(|active| target.covers(active.rule, active.group)).peekable();
     let ours = |active: &Active| active.rule.id == super::UNUSED;
-    let tells =
-        |active: &Active| !ours(active) && (active.basis == Basis::Inferred || has_figures(report, files, scope));
+    let is_read = |active: &Active| active.basis == Basis::Inferred && is_covered(report, scope);
+    let tells = |active: &Active| !ours(active) && (is_read(active) || has_figures(report, files, scope));
     asked.peek().is_some() && asked.all(|active| !active.is_off() && tells(active))
+}
+
+/// Whether the code of all within `scope` is there as the compiler made it: what a source shows is not all that PTX would.
+fn is_covered(report: &Report, scope: Scope) -> bool {
+    let Scope::Family(number) = scope else { return true };
+    let Some(family) = report.families.get(number as usize) else { return false };
+    let has_code = |at: &u32| report.kernels.get(*at as usize).is_some_and(|kernel| kernel.evidence.head.is_some());
+    !family.kernels.is_empty() && family.kernels.iter().all(has_code)
 }
 
 /// The PTX files whose kernels all have figures.

@@ -4,6 +4,7 @@ mod assemble;
 mod broken_ptx;
 mod inputs;
 mod sources;
+mod units;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -20,7 +21,7 @@ use crate::cli::{
 };
 use crate::command::{gpus, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
-use crate::discover::{self, Sources, check_sources};
+use crate::discover::{self, Input, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
@@ -33,6 +34,8 @@ use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
 use crate::suppress;
+
+use units::Role;
 
 /// The streams of a process.
 pub struct Streams<'s> {
@@ -63,7 +66,7 @@ pub struct Terminal {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("`{what}` is not part of warplint {version} yet", version = env!("CARGO_PKG_VERSION"))]
 #[diagnostic(help(
-    "this version reads build logs and PTX, and writes the formats human, short and json; `warplint --help` lists its options"
+    "this version reads build logs, PTX and CUDA sources, and writes the formats human, short and json; `warplint --help` lists its options"
 ))]
 struct NotYet {
     what: String,
@@ -265,7 +268,7 @@ fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> mie
     let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(Which::All), streams)? else {
         return short_help(streams);
     };
-    if read.report.modules.is_empty() {
+    if read.report.modules.is_empty() && read.report.units.is_empty() {
         return Err(NoPtx.into());
     }
     let context = Context::new(&read.report, &read.numbers);
@@ -278,8 +281,8 @@ fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> mie
 
 /// A list of branches that was asked of something else than code.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("there is no PTX in the input, and a log tells nothing of branches")]
-#[diagnostic(help("compile with `nvcc -ptx -lineinfo`, and give warplint the .ptx file"))]
+#[error("there is neither PTX nor a source in the input, and a log tells nothing of branches")]
+#[diagnostic(help("give warplint the .cu file; or, which tells more, the .ptx file of `nvcc -ptx -lineinfo`"))]
 struct NoPtx;
 
 /// A table of nothing measured nothing.
@@ -420,6 +423,7 @@ fn examine(
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen = HashSet::new();
     let mut module_paths = Vec::new();
+    let mut source_files: Vec<SourceFile> = Vec::new();
     for path in paths {
         let found = match discover::inputs(path) {
             Ok(found) => found,
@@ -432,9 +436,19 @@ fn examine(
             if discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
                 continue;
             }
+            if let Input::Source(file) = input {
+                source_files.push(file);
+                continue;
+            }
             failures.extend(inputs::read(&input, args.passthrough, look, &mut report, streams).err());
             module_paths.resize(report.modules.len(), input.path().map(Path::to_owned));
         }
+    }
+    let mut units = units::read(&source_files, Role::Given, &mut report);
+    failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
+    if report.inputs.is_empty() && failures.is_empty() {
+        // Headers, and no device code in any.
+        failures.extend(args.paths.first().map(|folder| discover::nothing_in(folder).into()));
     }
     if report.inputs.is_empty()
         && let Some(first) = failures.pop()
@@ -450,22 +464,33 @@ fn examine(
         show(failure, look, streams);
         unreadable = true;
     }
+    let searched = searched_files(args, &seen);
+    units.add(units::read(&searched, Role::Searched, &mut report));
     join(&mut report);
     filter.apply(&mut report)?;
     attach(&mut report);
     let (entries, patterns) = config.entries(&mut report);
+    let mut remarks = suppress::of_modules(&mut report);
+    remarks.extend(suppress::of_units(&mut report, &units.comments));
     let assumptions = Assumptions {
         gpus: config.gpus.iter().map(|(_, gpu)| gpu.clone()).collect(),
         block: args.block,
         dynamic_shared: args.dynamic_shared,
         entries,
         patterns,
-        remarks: suppress::of_modules(&mut report),
+        remarks,
         depth,
     };
     let mut numbers = analyse(&report, &assumptions);
     sources::attach(&mut report, &mut numbers, source_places(args));
     Ok(Some(Examined { report, numbers, unreadable }))
+}
+
+/// The sources that `--source` names and that are no inputs: what they say of the kernels of logs and PTX counts.
+fn searched_files(args: &InputArgs, seen: &HashSet<PathBuf>) -> Vec<SourceFile> {
+    let mut files = discover::source_files(&args.source, false);
+    files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !seen.contains(&path)));
+    files
 }
 
 /// Where sources are searched for: what was named for it, else around the inputs, and in the working folder.
@@ -488,6 +513,7 @@ warplint lints what the CUDA compiler says about your kernels.
 
   nvcc -Xptxas -v … 2>&1 | warplint      lint a build
   warplint build.log                     lint a saved log
+  warplint src/                          lint sources, without a compiler
   warplint kernel.ptx                    lint the code: how warps split at branches
   warplint kernels build.log             the table of kernels
   warplint occupancy --gpu a100 --block 256 --registers 64

@@ -179,6 +179,11 @@ impl Matched {
 }
 
 impl Numbers {
+    /// Takes note of launches anew, after sources were joined once more.
+    pub fn find_launches(&mut self, report: &Report) {
+        self.launches = launches::launches(report);
+    }
+
     /// The occupancies of kernel `at`, as indices of [`Numbers::judged`].
     #[must_use]
     pub fn ids(&self, at: usize) -> &[u32] {

@@ -18,6 +18,12 @@ pub fn join(report: &mut Report) {
     sources::declare(report);
 }
 
+/// Joins once more what sources declare, where some were found that only tell of kernels which are known.
+pub fn rejoin(report: &mut Report) {
+    sources::declare(report);
+    sources::attach(report);
+}
+
 /// Makes a kernel of every function of a PTX module that no log has figures of.
 fn add_functions(report: &mut Report) {
     let mut known: HashSet<(NameId, Kind, Option<Arch>)> =

@@ -1,5 +1,6 @@
 //! The straight line from a command line to an outcome.
 
+mod around;
 mod assemble;
 mod broken_ptx;
 mod inputs;
@@ -27,7 +28,7 @@ use crate::finding::Level;
 use crate::gpu::Gpu;
 use crate::join::{attach, join};
 use crate::lanes::function::Which;
-use crate::model::{MessageKind, Report, symbol};
+use crate::model::{MessageKind, Place, Report, symbol};
 use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
@@ -35,7 +36,7 @@ use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
 use crate::suppress;
 
-use units::Role;
+use units::{Role, Units};
 
 /// The streams of a process.
 pub struct Streams<'s> {
@@ -211,7 +212,14 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         return short_help(streams);
     };
     let allows = config.allows();
-    let verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+    let mut read = read;
+    let mut verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+    let names = around::wanted(&verdict);
+    if args.input.source.is_empty() && read.report.units.iter().all(|unit| unit.input >= Place::SOURCE) && !names.is_empty() {
+        drop(verdict);
+        around::search(&names, &places_around(&args.input), &mut read);
+        verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+    }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
     output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
     if read.unreadable {
@@ -399,6 +407,8 @@ struct Examined {
     numbers: Numbers,
     /// An input could not be read to its end.
     unreadable: bool,
+    /// What the sources say beside what the report holds of them.
+    units: Units,
 }
 
 /// discover ─► parse ─► join ─► analyse. `None` when there is nothing to read.
@@ -444,7 +454,7 @@ fn examine(
             module_paths.resize(report.modules.len(), input.path().map(Path::to_owned));
         }
     }
-    let mut units = units::read(&source_files, Role::Given, &mut report);
+    let mut units = units::read(&source_files, Role::Given, |_| true, &mut report);
     failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
     if report.inputs.is_empty() && failures.is_empty() {
         // Headers, and no device code in any.
@@ -465,7 +475,7 @@ fn examine(
         unreadable = true;
     }
     let searched = searched_files(args, &seen);
-    units.add(units::read(&searched, Role::Searched, &mut report));
+    units.add(units::read(&searched, Role::Searched, |_| true, &mut report));
     join(&mut report);
     filter.apply(&mut report)?;
     attach(&mut report);
@@ -482,8 +492,8 @@ fn examine(
         depth,
     };
     let mut numbers = analyse(&report, &assumptions);
-    sources::attach(&mut report, &mut numbers, source_places(args));
-    Ok(Some(Examined { report, numbers, unreadable }))
+    sources::attach(&mut report, &mut numbers, source_places(args), &mut units);
+    Ok(Some(Examined { report, numbers, unreadable, units }))
 }
 
 /// The sources that `--source` names and that are no inputs: what they say of the kernels of logs and PTX counts.
@@ -498,8 +508,13 @@ fn source_places(args: &InputArgs) -> Sources {
     if !args.source.is_empty() {
         return Sources::named(args.source.clone());
     }
+    Sources::around(places_around(args))
+}
+
+/// The folders among the inputs, and the working folder.
+fn places_around(args: &InputArgs) -> Vec<PathBuf> {
     let folders = args.paths.iter().filter(|path| path.is_dir()).cloned();
-    Sources::around(folders.chain([PathBuf::from(".")]).collect())
+    folders.chain([PathBuf::from(".")]).collect()
 }
 
 /// Whether a terminal understands what moves its cursor.

@@ -141,24 +141,6 @@ pub fn of_modules(report: &mut Report) -> Vec<Remark> {
     remarks
 }
 
-/// What the comments of a source file say, whose number among inputs and sources is `input`; `is_seen` tells of a line
-/// whether the run looked at its code. Which lines declare kernels is not known.
-#[must_use]
-pub fn of_source(text: &[u8], input: u32, is_seen: &dyn Fn(u32) -> bool, texts: &mut Names) -> Vec<Remark> {
-    let mut remarks = Vec::new();
-    for comment in read(text) {
-        let line = if comment.is_alone { comment.next_line } else { comment.line };
-        let quote = quote(text, &comment, input, texts);
-        // What a block size belongs to stands in another file than the one that was read.
-        let said = comment.said.iter().filter(|said| !matches!(said.what, What::Block(_)));
-        remarks.extend(said.map(|said| match said.what {
-            What::Allow { in_file: true, .. } => remark(&comment, said, quote, Scope::File(input), false),
-            _ => remark(&comment, said, quote, Scope::Line(input, line), is_seen(line)),
-        }));
-    }
-    remarks
-}
-
 /// What a comment in a module has effect on, and whether the run looked at all of it.
 fn scope(module: &Module, comment: &Comment) -> (Scope, bool) {
     let functions = &module.functions;

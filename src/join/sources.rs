@@ -317,3 +317,194 @@ fn of_arguments(report: &Report, families: &[Family], site: &LaunchSite, found: 
         found.retain(|number| alike(*number) != Some(Alike::Other));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::join::{attach as attach_all, join};
+    use crate::model::{InputFacts, LaunchForm, Quote, SourceBounds, Unit};
+
+    /// A report with kernels of a log, and sources.
+    struct Made(Report);
+
+    impl Made {
+        fn new(kernels: &[&str]) -> Made {
+            let mut report = Report::default();
+            for name in kernels {
+                let name = Some(report.names.intern(name.as_bytes()));
+                report.kernels.push(Kernel { records: 1, ..Kernel::new(name, Kind::Entry, "sm_90".parse().ok()) });
+            }
+            Made(report)
+        }
+
+        /// A file with these declarations: names, `!` in front of a prototype, `<>` in front of a template, and the number of
+        /// parameters.
+        fn file(mut self, path: &str, declarations: &[(&str, u32)]) -> Made {
+            let input = narrow(self.0.inputs.len());
+            self.0.inputs.push(InputFacts { name: path.to_owned(), is_source: true, ..InputFacts::default() });
+            let mut unit = Unit { input, ..Unit::default() };
+            for (line, (written, parameters)) in (1..).zip(declarations) {
+                let (written, is_definition) = written.strip_prefix('!').map_or((*written, true), |rest| (rest, false));
+                let (written, is_template) = written.strip_prefix("<>").map_or((written, false), |rest| (rest, true));
+                let last = written.split('<').next().and_then(|name| name.rsplit("::").next()).unwrap_or(written);
+                let quote = self.quote(input, line, written);
+                unit.declarations.push(Declaration {
+                    name: self.0.names.intern(written.as_bytes()),
+                    base: self.0.names.intern(last.as_bytes()),
+                    is_template,
+                    is_macro_made: false,
+                    parameters: Some(*parameters),
+                    quote,
+                    span: (0, written.len()),
+                    extent: 0..1,
+                    lines: (line, line),
+                    is_definition,
+                    bounds: SourceBounds::default(),
+                    arrays: Vec::new(),
+                });
+            }
+            self.0.units.push(unit);
+            self
+        }
+
+        /// A launch in the last file.
+        fn launch(mut self, callee: &str, arguments: Option<&str>) -> Made {
+            let unit = self.0.units.len() - 1;
+            let quote = self.quote(self.0.units[unit].input, 99, callee);
+            let site = LaunchSite {
+                callee: Some(self.0.names.intern(callee.as_bytes())),
+                arguments: arguments.map(|arguments| self.0.names.intern(arguments.as_bytes())),
+                form: LaunchForm::Chevrons,
+                grid: [None; 3],
+                block: [Some(256), Some(1), Some(1)],
+                dynamic_shared: None,
+                quote,
+                span: (0, callee.len()),
+                block_at: None,
+                in_macro: false,
+            };
+            self.0.units[unit].launches.push(site);
+            self
+        }
+
+        fn quote(&mut self, input: u32, line: u32, text: &str) -> Quote {
+            let place = Place { input, line, ..Place::default() };
+            Quote { place, text: self.0.texts.intern(text.as_bytes()) }
+        }
+
+        fn joined(mut self) -> Report {
+            join(&mut self.0);
+            attach_all(&mut self.0);
+            self.0
+        }
+
+        /// Each kernel with the file and line of its declaration, and how many launches that has.
+        fn told(self) -> Vec<String> {
+            let report = self.joined();
+            let told = |(at, kernel): (usize, &Kernel)| {
+                let name = kernel.name.map_or("", |name| std::str::from_utf8(report.names.get(name)).unwrap_or_default());
+                let place = report.declared(at).map(|declared| declared.quote.place);
+                let place = place.map_or("nowhere".to_owned(), |at| format!("{}:{}", report.file_of(at), at.line));
+                let launches = report.family_of(at).map_or(0, |family| family.launches.len());
+                format!("{name} {place} {launches}")
+            };
+            report.kernels.iter().enumerate().map(told).collect()
+        }
+    }
+
+    #[test]
+    fn a_declaration_belongs_to_all_instantiations_of_its_name() {
+        let made = Made::new(&["_Z8pressureILi128EEvPfPKf", "_Z8pressureILi64EEvPfPKf", "_Z5otherPf"]);
+        assert_eq!(
+            made.file("k.cu", &[("<>pressure", 2)]).launch("pressure", Some("128")).told(),
+            ["_Z8pressureILi128EEvPfPKf k.cu:1 1", "_Z8pressureILi64EEvPfPKf k.cu:1 1", "_Z5otherPf nowhere 0"]
+        );
+    }
+
+    #[test]
+    fn a_kernel_that_only_sources_declare_is_one_more_and_prototypes_are_none() {
+        let made = Made::new(&["_Z5scalePf"]).file("k.cuh", &[("!scale", 1), ("!lost", 1)]);
+        assert_eq!(
+            made.file("k.cu", &[("scale", 1), ("ns::alone", 0)]).told(),
+            ["_Z5scalePf k.cu:1 0", "ns::alone k.cu:2 0", "lost k.cuh:2 0"]
+        );
+    }
+
+    #[test]
+    fn namespaces_have_to_fit_and_those_that_macros_open_may_be_missing() {
+        let symbol = "_ZN5flash3fwd6kernelEPf";
+        let joined = |declared: &str| Made::new(&[symbol]).file("k.cu", &[(declared, 1)]).told()[0].clone();
+        for declared in ["flash::fwd::kernel", "fwd::kernel", "kernel", "FLASH_NAMESPACE::fwd::kernel"] {
+            assert_eq!(joined(declared), format!("{symbol} k.cu:1 0"), "{declared}");
+        }
+        assert_eq!(joined("flash::bwd::kernel"), format!("{symbol} nowhere 0"));
+        let fits = |declared: &str, symbol: &str| {
+            let (declared, symbol) = (path(declared.as_bytes()), path(symbol.as_bytes()));
+            fit(&declared, &symbol)
+        };
+        assert_eq!(fits("a::k", "a::k"), Some(Fit::Whole));
+        assert_eq!(fits("k", "a::k"), Some(Fit::AtItsEnd));
+        assert_eq!(fits("NS::k", "a::k"), Some(Fit::InParts));
+        assert_eq!(fits("cub::detail::k", "cub::CUB_200_NS::detail::k"), Some(Fit::InParts));
+        assert_eq!(fits("b::k", "a::k"), None);
+        assert_eq!(fits("a::k", "a::l"), None);
+        assert_eq!(fits("(anonymous namespace)::k", "k"), Some(Fit::Whole));
+    }
+
+    #[test]
+    fn what_two_files_define_is_nobodys() {
+        let made = Made::new(&["_Z5scalePf"]).file("a.cu", &[("scale", 1)]).file("b.cu", &[("scale", 1)]);
+        assert_eq!(made.told(), ["_Z5scalePf nowhere 0"]);
+    }
+
+    #[test]
+    fn the_file_of_an_anonymous_namespace_is_told_by_its_symbol() {
+        let symbol = "_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi";
+        let name = "(anonymous namespace)::anon_kernel";
+        let made = Made::new(&[symbol]).file("other.cu", &[(name, 1)]).file("src/basic.cu", &[(name, 1)]);
+        assert_eq!(made.told()[0], format!("{symbol} src/basic.cu:1 0"));
+    }
+
+    #[test]
+    fn overloads_are_told_apart_by_their_parameters_where_these_differ_in_number() {
+        let overloads = [("scale", 1), ("scale", 2)];
+        let made = Made::new(&["_Z5scalePfi"]).file("k.cu", &overloads);
+        assert_eq!(made.told()[0], "_Z5scalePfi k.cu:2 0");
+        let made = Made::new(&["_Z5scalePf"]).file("k.cu", &[("scale", 1), ("scale", 1)]);
+        assert_eq!(made.told()[0], "_Z5scalePf nowhere 0");
+    }
+
+    #[test]
+    fn a_specialisation_takes_its_own_instantiation_and_the_template_the_others() {
+        let declarations = [("<>copy", 1), ("copy<float>", 1)];
+        let made = Made::new(&["_Z4copyIfEvPT_", "_Z4copyIdEvPT_"]).file("k.cu", &declarations);
+        assert_eq!(
+            made.launch("copy", Some("float")).launch("copy", Some("double")).launch("copy", Some("T")).told(),
+            ["_Z4copyIfEvPT_ k.cu:2 1", "_Z4copyIdEvPT_ k.cu:1 1"]
+        );
+    }
+
+    #[test]
+    fn a_template_is_no_plain_kernel_of_the_same_name() {
+        let made = Made::new(&["_Z5scalePf"]).file("k.cu", &[("<>scale", 1)]);
+        assert_eq!(made.told(), ["_Z5scalePf nowhere 0", "scale k.cu:1 0"]);
+    }
+
+    #[test]
+    fn a_launch_is_of_the_kernel_in_its_own_file_where_another_has_the_same_name() {
+        let made = Made::new(&[]).file("a.cu", &[("run", 1)]).launch("run", None).file("b.cu", &[("run", 1)]);
+        assert_eq!(made.launch("run", None).told(), ["run a.cu:1 1", "run b.cu:1 1"]);
+        let made = Made::new(&[]).file("a.cu", &[("run", 1)]).file("b.cu", &[("run", 1)]).file("main.cu", &[]);
+        assert_eq!(made.launch("run", None).told(), ["run a.cu:1 0", "run b.cu:1 0"]);
+    }
+
+    #[test]
+    fn joining_once_more_changes_nothing() {
+        let made = Made::new(&["_Z5scalePf"]).file("k.cu", &[("scale", 1), ("alone", 0)]).launch("scale", None);
+        let first = made.joined();
+        let mut again = first.clone();
+        crate::join::rejoin(&mut again);
+        assert_eq!(again.kernels, first.kernels);
+        assert_eq!(again.families, first.families);
+    }
+}

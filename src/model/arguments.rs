@@ -22,9 +22,10 @@ pub fn alike(written: &[u8], whole: &[u8]) -> Alike {
     let mut all = if own.len() == others.len() { Alike::Same } else { Alike::Perhaps };
     for (one, other) in own.iter().zip(&others) {
         match (plain(one), plain(other)) {
-            (a, b) if a == b => {}
-            (Some(_), Some(_)) => return Alike::Other,
-            (a, _) if a.is_none() && one == other => {}
+            (Some(a), Some(b)) if a != b => return Alike::Other,
+            (Some(_), Some(_)) => {}
+            // As written both times, which no alias of a type would be.
+            _ if one == other => {}
             _ => all = Alike::Perhaps,
         }
     }

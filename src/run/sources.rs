@@ -1,6 +1,6 @@
 //! The lines that branches stand at: their text is looked up for those that a rule may report, and for no other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -9,10 +9,14 @@ use crate::discover::Sources;
 use crate::lanes::verdict::Advice;
 use crate::model::{NameId, Place, Quote, Report};
 use crate::parse::ptx::Spot;
-use crate::suppress;
+use crate::suppress::{self, Remark, Scope};
 
-/// Looks up the lines of all branches that may be reported, those of source files in `sources`.
-pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Sources) {
+use super::units::{self, Units};
+use crate::join;
+
+/// Looks up the lines of all branches that may be reported, those of source files in `sources`; what these files say joins
+/// `units`.
+pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Sources, units: &mut Units) {
     let branches = &numbers.branches;
     let mut wanted = Vec::new();
     for at in 0..branches.all.len() {
@@ -27,7 +31,7 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
     if wanted.is_empty() && branches.exchanges.is_empty() {
         return;
     }
-    let mut lines = Lines { sources, known: HashMap::new() };
+    let mut lines = Lines { sources, known: HashMap::new(), given: None };
     let mut quotes: Vec<Option<BranchQuotes>> = vec![None; branches.all.len()];
     for (at, module, own, barrier, locations) in wanted {
         let ptx = ptx_quote(report, module, own);
@@ -54,7 +58,24 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
         loose.quotes = Some(BranchQuotes { source, ptx, barrier: None });
     }
     numbers.branches.quotes = quotes;
-    lines.read_remarks(report, numbers);
+    lines.read_units(report, units);
+    tell_again(report, numbers, units);
+    lines.see(report, numbers);
+}
+
+/// Tells the comments of sources anew, and the launches, where sources were found after the analysis. Blocks that comments
+/// tell were known to it, or come too late.
+pub(super) fn tell_again(report: &mut Report, numbers: &mut Numbers, units: &Units) {
+    numbers.find_launches(report);
+    let seen = |remark: &Remark| (remark.quote.place.input, remark.quote.place.offset, remark.span);
+    let known: HashMap<_, _> = numbers.remarks.iter().map(|remark| (seen(remark), remark.is_seen)).collect();
+    let is_of_unit: HashSet<u32> = report.units.iter().map(|unit| unit.input).collect();
+    numbers.remarks.retain(|remark| !is_of_unit.contains(&remark.quote.place.input));
+    let mut told = suppress::of_units(report, &units.comments);
+    for remark in &mut told {
+        remark.is_seen |= known.get(&seen(remark)).copied().unwrap_or(false);
+    }
+    numbers.remarks.extend(told);
 }
 
 /// Longest line that is kept, in bytes.
@@ -75,6 +96,8 @@ fn ptx_quote(report: &mut Report, module: usize, (byte, line): (usize, u32)) -> 
 struct Lines {
     sources: Sources,
     known: HashMap<Vec<u8>, File>,
+    /// The numbers of the sources that were given, by their paths as the system has them.
+    given: Option<HashMap<PathBuf, u32>>,
 }
 
 struct File {
@@ -100,15 +123,29 @@ impl Lines {
         Some(Quote { place, text })
     }
 
-    /// Reads what comments in the files say: nothing in most, and then nothing else is done.
-    fn read_remarks(&self, report: &mut Report, numbers: &mut Numbers) {
+    /// Scans the files that speak to warplint, in order: most do not, and then nothing else is done.
+    fn read_units(&self, report: &mut Report, units: &mut Units) {
         let says = |text: &&[u8]| memchr::memmem::find(text, b"warplint:").is_some();
-        let files = self.known.values().filter_map(|file| Some((file.input, file.text.as_deref().filter(says)?)));
+        let is_new = |file: &&File| report.units.iter().all(|unit| unit.input != file.input);
+        let files = self.known.values().filter(is_new);
+        let files = files.filter_map(|file| Some((file.input, file.text.as_deref().filter(says)?)));
         let mut files: Vec<(u32, &[u8])> = files.collect();
         if files.is_empty() {
             return;
         }
         files.sort_by_key(|(input, _)| *input);
+        for (input, text) in files {
+            units::add_found(input, text, units, report);
+        }
+        join::rejoin(report);
+    }
+
+    /// Marks the comments on lines whose code the run looked at.
+    fn see(&self, report: &Report, numbers: &mut Numbers) {
+        let on_lines = |remark: &Remark| matches!(remark.scope, Scope::Line(..)) && !remark.is_seen;
+        if !numbers.remarks.iter().any(on_lines) {
+            return;
+        }
         let mut seen: HashSet<(u32, u32)> = HashSet::new();
         let exchanges = numbers.branches.exchanges.iter().filter_map(|loose| loose.quotes?.source);
         seen.extend(exchanges.map(|source| (source.place.input, source.place.line)));
@@ -118,9 +155,10 @@ impl Lines {
                 seen.insert((file.input, outer.line));
             }
         }
-        for (input, text) in files {
-            let is_seen = |line: u32| seen.contains(&(input, line));
-            numbers.remarks.extend(suppress::of_source(text, input, &is_seen, &mut report.texts));
+        for remark in &mut numbers.remarks {
+            if let Scope::Line(input, line) = remark.scope {
+                remark.is_seen |= seen.contains(&(input, line));
+            }
         }
     }
 
@@ -128,12 +166,27 @@ impl Lines {
         let shown = String::from_utf8_lossy(name).into_owned();
         let path = self.sources.find(Path::new(&shown));
         let text = path.as_ref().and_then(|path| self.sources.read(path));
-        let input = Place::SOURCE + u32::try_from(report.sources.len()).unwrap_or(0);
-        report.sources.push(path.map_or(shown, |path| path.display().to_string()));
+        let given = path.as_ref().and_then(|path| self.given(report, path));
+        let input = given.unwrap_or_else(|| {
+            report.sources.push(path.map_or(shown, |path| path.display().to_string()));
+            Place::SOURCE + u32::try_from(report.sources.len() - 1).unwrap_or(0)
+        });
         let starts = text.as_deref().map_or_else(Vec::new, |text| {
             std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|at| at + 1)).collect()
         });
         File { input, text, starts }
+    }
+}
+
+impl Lines {
+    /// The number of a source that was given, which is the same file as the one at `path`.
+    fn given(&mut self, report: &Report, path: &Path) -> Option<u32> {
+        let given = self.given.get_or_insert_with(|| {
+            let named = |input: u32| report.file_of(Place { input, ..Place::default() });
+            let inputs = report.units.iter().map(|unit| unit.input);
+            inputs.filter_map(|input| Some((std::fs::canonicalize(named(input)).ok()?, input))).collect()
+        });
+        if given.is_empty() { None } else { given.get(&std::fs::canonicalize(path).ok()?).copied() }
     }
 }
 

@@ -36,12 +36,17 @@ pub(super) enum Role {
     Searched,
 }
 
-/// Reads `files` into `report`, in their order, however many are read at a time. Files that were only searched are left out
-/// where they say nothing.
-pub(super) fn read(files: &[SourceFile], role: Role, report: &mut Report) -> Units {
+/// Reads `files` into `report`, in their order, however many are read at a time; of those that may be left out, the ones
+/// whose text is `wanted`.
+pub(super) fn read(
+    files: &[SourceFile],
+    role: Role,
+    wanted: impl Fn(&[u8]) -> bool + Sync,
+    report: &mut Report,
+) -> Units {
     let mut units = Units::default();
     let before = Aliases::default();
-    let mut found: Vec<Outcome> = files.par_iter().map(|file| read_one(file, &before)).collect();
+    let mut found: Vec<Outcome> = files.par_iter().map(|file| read_one(file, &wanted, &before)).collect();
     let mut aliases = before.clone();
     let new = found.iter_mut().flat_map(|one| match one {
         Outcome::Scanned(content) => std::mem::take(&mut content.aliases),
@@ -63,7 +68,7 @@ pub(super) fn read(files: &[SourceFile], role: Role, report: &mut Report) -> Uni
                 units.comments.push((narrow(report.units.len() + scanned.len()), content.comments));
                 scanned.push((input, content.scanned));
             }
-            Outcome::NoDeviceCode => {}
+            Outcome::NotWanted => {}
             Outcome::Failed(error) => units.failures.push(error),
         }
     }
@@ -71,11 +76,25 @@ pub(super) fn read(files: &[SourceFile], role: Role, report: &mut Report) -> Uni
     units
 }
 
+/// Adds a source that was found by the name that a compiler gave it, with its text and the number of its places. What it
+/// launches is nothing that the run was given.
+pub(super) fn add_found(input: u32, text: &[u8], units: &mut Units, report: &mut Report) {
+    let unit = narrow(report.units.len());
+    units.comments.push((unit, suppress::keep(text)));
+    gather(vec![(input, scan(text, &Aliases::default()))], report);
+    forget_launches(report, unit as usize);
+}
+
+/// Forgets the launches of all units from `first` on.
+pub(super) fn forget_launches(report: &mut Report, first: usize) {
+    report.units.iter_mut().skip(first).for_each(|unit| unit.launches.clear());
+}
+
 /// What became of a file.
 enum Outcome {
     Scanned(Content),
-    /// It is C++ for the host alone.
-    NoDeviceCode,
+    /// It is C++ for the host alone, or says nothing of what is asked about.
+    NotWanted,
     Failed(InputError),
 }
 
@@ -88,10 +107,10 @@ struct Content {
 
 type Alias = (Box<[u8]>, crate::parse::cuda::aliases::Meaning);
 
-fn read_one(file: &SourceFile, aliases: &Aliases) -> Outcome {
+fn read_one(file: &SourceFile, wanted: impl Fn(&[u8]) -> bool, aliases: &Aliases) -> Outcome {
     match text_of(file) {
-        Ok(Some(text)) => content(file, &text, aliases),
-        Ok(None) => Outcome::NoDeviceCode,
+        Ok(Some(text)) if wanted(&text) => content(file, &text, aliases),
+        Ok(_) => Outcome::NotWanted,
         Err(error) => Outcome::Failed(error),
     }
 }
@@ -104,7 +123,7 @@ fn read_again(file: &SourceFile, before: &Aliases, aliases: &Aliases) -> Option<
 
 fn content(file: &SourceFile, text: &[u8], aliases: &Aliases) -> Outcome {
     if !file.is_sure && !aliases.may_be_in(text) {
-        return Outcome::NoDeviceCode;
+        return Outcome::NotWanted;
     }
     let aliases_of = find_aliases(text, aliases);
     let comments = suppress::keep(text);

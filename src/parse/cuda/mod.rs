@@ -2,6 +2,7 @@
 
 pub mod expr;
 mod lexer;
+pub mod lower;
 pub mod statement;
 
 pub use lexer::{Kind, Token, may_hold_device_code, tokens};

@@ -28,7 +28,7 @@ pub use launch::{BlockSize, BlockSizeError, SizeError, parse_size};
 pub use message::{Message, MessageKind, Unread};
 pub use names::{NameId, Names};
 pub use percent::percent;
-pub use ptx::{Bounds, Function, Module};
+pub use ptx::{Bounds, Function, Module, Origin, Positions};
 
 /// Everything that was read from all inputs.
 #[derive(Debug, Clone, Default)]

@@ -28,7 +28,8 @@ pub fn rejoin(report: &mut Report) {
 fn add_functions(report: &mut Report) {
     let mut known: HashSet<(NameId, Kind, Option<Arch>)> =
         if report.modules.is_empty() { HashSet::new() } else { report.kernels.iter().filter_map(identity).collect() };
-    for module in &report.modules {
+    // What was made from a source is declared there.
+    for module in report.modules.iter().filter(|module| module.positions().is_none()) {
         for function in &module.functions {
             if known.insert((function.name, function.kind, function.arch)) {
                 let mut kernel = Kernel::new(Some(function.name), function.kind, function.arch);
@@ -60,7 +61,7 @@ pub fn attach(report: &mut Report) {
             known.entry(identity).or_insert(at);
         }
     }
-    for module in &mut report.modules {
+    for module in report.modules.iter_mut().filter(|module| module.positions().is_none()) {
         for function in &mut module.functions {
             function.kernel = known.get(&(function.name, function.kind, function.arch)).copied();
             let Some(kernel) = function.kernel.and_then(|at| report.kernels.get_mut(at as usize)) else { continue };

@@ -454,7 +454,7 @@ fn examine(
             module_paths.resize(report.modules.len(), input.path().map(Path::to_owned));
         }
     }
-    let mut units = units::read(&source_files, Role::Given, |_| true, &mut report);
+    let mut units = units::read(&source_files, Role::Given { lower: depth != Depth::None }, |_| true, &mut report);
     failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
     if report.inputs.is_empty() && failures.is_empty() {
         // Headers, and no device code in any.

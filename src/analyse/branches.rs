@@ -138,9 +138,12 @@ pub(super) fn branches(report: &Report, told: impl Fn(usize) -> Vec<Told> + Sync
     for (number, module) in (0..).zip(&report.modules) {
         let shapes = |at: usize| {
             let one = &module.functions[at];
-            // A kernel that a filter left out.
-            let kernel = one.kernel?;
-            Some(shapes(module, one, &told(kernel as usize)))
+            match one.kernel {
+                Some(kernel) => Some(shapes(module, one, &told(kernel as usize))),
+                None if is_own(report, module) => Some(shapes(module, one, &[])),
+                // A kernel that a filter left out.
+                None => None,
+            }
         };
         let looked = look(module, &report.names, &shapes, which);
         for (at, one) in (0..).zip(&looked) {
@@ -149,11 +152,21 @@ pub(super) fn branches(report: &Report, told: impl Fn(usize) -> Vec<Told> + Sync
         }
         found.modules.push(looked);
         // Before sm_70 the lanes of a warp run in step.
-        let looks = |one: &Function| one.kernel.is_some() && one.arch.is_some_and(|arch| arch.at_least(7, 0));
+        let looks = |one: &Function| {
+            let is_asked = one.kernel.is_some() || is_own(report, module);
+            let is_new = one.arch.is_some_and(|arch| arch.at_least(7, 0)) || module.positions().is_some();
+            is_asked && is_new
+        };
         let loose = |(function, exchange)| Loose { module: number, function, exchange, quotes: None };
         found.exchanges.extend(of_module(module, &looks).into_iter().map(loose));
     }
     found
+}
+
+/// Whether the functions of a module are looked at that are no kernels of the report: those of a source, which calls them, or
+/// has a kernel of the same name as another.
+fn is_own(report: &Report, module: &Module) -> bool {
+    module.positions().is_some() && !report.is_filtered
 }
 
 /// Blocks of different launches that a kernel is looked at in.

@@ -47,6 +47,17 @@ pub(super) fn attach(report: &mut Report) {
             family.kernels.push(at);
         }
     }
+    // Of the kernels that a source's function is, the first stands for all.
+    let firsts = report.families.iter().flat_map(|family| {
+        let first = family.kernels.first().copied();
+        family.declarations.iter().map(move |spot| (*spot, first))
+    });
+    let firsts: HashMap<Spot, Option<u32>> = firsts.collect();
+    for function in report.modules.iter_mut().flat_map(|module| &mut module.functions) {
+        if let Some(spot) = function.declared {
+            function.kernel = firsts.get(&spot).copied().flatten();
+        }
+    }
 }
 
 /// Families, and where to look for them.

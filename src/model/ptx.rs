@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Arch, BlockSize, Kind, NameId};
+use super::{Arch, BlockSize, Kind, NameId, Spot};
 
 /// A PTX file as read. Instructions stay in the text, and are read again by who analyses them.
 #[derive(Clone)]
@@ -122,6 +122,8 @@ pub struct Function {
     pub instructions: u32,
     /// Its calls.
     pub calls: u32,
+    /// The declaration that it was made from, of a kernel in a source.
+    pub declared: Option<Spot>,
     /// The kernel that it is, an index into [`super::Report::kernels`]; none where a filter left that out.
     pub kernel: Option<u32>,
 }

@@ -31,7 +31,7 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
     if wanted.is_empty() && branches.exchanges.is_empty() {
         return;
     }
-    let mut lines = Lines { sources, known: HashMap::new(), given: None };
+    let mut lines = Lines { sources, known: HashMap::new(), own: None, given: None };
     let mut quotes: Vec<Option<BranchQuotes>> = vec![None; branches.all.len()];
     for (at, module, own, barrier, locations) in wanted {
         let ptx = ptx_quote(report, module, own);
@@ -96,6 +96,8 @@ fn ptx_quote(report: &mut Report, module: usize, (byte, line): (usize, u32)) -> 
 struct Lines {
     sources: Sources,
     known: HashMap<Vec<u8>, File>,
+    /// The source that a line was last looked up in, of those that were given.
+    own: Option<File>,
     /// The numbers of the sources that were given, by their paths as the system has them.
     given: Option<HashMap<PathBuf, u32>>,
 }
@@ -109,18 +111,40 @@ struct File {
 
 impl Lines {
     fn source_quote(&mut self, report: &mut Report, module: usize, spot: Spot) -> Option<Quote> {
-        let name = report.modules[module].file(spot.file)?.to_vec();
-        if !self.known.contains_key(&name) {
-            let file = self.find(report, &name);
-            self.known.insert(name.clone(), file);
-        }
-        let file = self.known.get(&name)?;
+        let file = self.file(report, module, spot)?;
         let line = file.line(spot.line);
         let column_offset = if line.is_some() { 0 } else { spot.column.saturating_sub(1) };
         let (offset, text) = line.unwrap_or((0, &[]));
         let place = Place { input: file.input, line: spot.line, column_offset, offset: offset as u64 };
         let text: NameId = report.texts.intern(text);
         Some(Quote { place, text })
+    }
+
+    /// The line that holds a byte of the file that a place is in.
+    fn quote_of_byte(&mut self, report: &mut Report, module: usize, spot: Spot, byte: usize) -> Option<Quote> {
+        let file = self.file(report, module, spot)?;
+        let line = u32::try_from(file.starts.partition_point(|start| *start <= byte)).unwrap_or(u32::MAX);
+        self.source_quote(report, module, Spot { line, ..spot })
+    }
+
+    /// The file that a place of a module is in.
+    fn file(&mut self, report: &mut Report, module: usize, spot: Spot) -> Option<&File> {
+        let of = &report.modules[module];
+        if of.positions().is_some() {
+            let input = of.input;
+            // One source after the other: what they hold may be more than there is room for.
+            if self.own.as_ref().is_none_or(|own| own.input != input) {
+                let path = report.file_of(Place { input, ..Place::default() });
+                self.own = Some(File::new(input, self.sources.read(Path::new(path))));
+            }
+            return self.own.as_ref();
+        }
+        let name = of.file(spot.file)?.to_vec();
+        if !self.known.contains_key(&name) {
+            let file = self.find(report, &name);
+            self.known.insert(name.clone(), file);
+        }
+        self.known.get(&name)
     }
 
     /// Scans the files that speak to warplint, in order: most do not, and then nothing else is done.
@@ -150,8 +174,10 @@ impl Lines {
         let exchanges = numbers.branches.exchanges.iter().filter_map(|loose| loose.quotes?.source);
         seen.extend(exchanges.map(|source| (source.place.input, source.place.line)));
         for found in (0..numbers.branches.all.len()).filter_map(|at| numbers.branches.get(report, at)) {
+            // What a source shows of a line is not all that PTX would.
             let Some(outer) = found.locations.map(|locations| locations.outer) else { continue };
-            if let Some(file) = found.module.file(outer.file).and_then(|name| self.known.get(name)) {
+            if found.module.positions().is_none()
+                && let Some(file) = found.module.file(outer.file).and_then(|name| self.known.get(name)) {
                 seen.insert((file.input, outer.line));
             }
         }
@@ -171,10 +197,7 @@ impl Lines {
             report.sources.push(path.map_or(shown, |path| path.display().to_string()));
             Place::SOURCE + u32::try_from(report.sources.len() - 1).unwrap_or(0)
         });
-        let starts = text.as_deref().map_or_else(Vec::new, |text| {
-            std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|at| at + 1)).collect()
-        });
-        File { input, text, starts }
+        File::new(input, text)
     }
 }
 
@@ -191,6 +214,13 @@ impl Lines {
 }
 
 impl File {
+    fn new(input: u32, text: Option<Vec<u8>>) -> File {
+        let starts = text.as_deref().map_or_else(Vec::new, |text| {
+            std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|at| at + 1)).collect()
+        });
+        File { input, text, starts }
+    }
+
     /// Where a line begins, and its text.
     fn line(&self, number: u32) -> Option<(usize, &[u8])> {
         let text = self.text.as_deref()?;

@@ -380,6 +380,7 @@ impl Reader {
             branches: self.body.branches,
             instructions: self.body.instructions,
             calls: self.body.calls,
+            declared: None,
             kernel: None,
         });
         Ok(())

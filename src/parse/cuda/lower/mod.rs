@@ -212,6 +212,7 @@ impl Lowered {
                 branches: body.branches,
                 instructions: body.instructions,
                 calls: 0,
+                declared: None,
                 kernel: None,
             });
         }

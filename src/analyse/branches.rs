@@ -45,6 +45,12 @@ pub struct Loose {
 }
 
 impl Loose {
+    /// The word that a source has for it.
+    #[must_use]
+    pub fn word<'a>(&self, report: &'a Report) -> Option<&'a [u8]> {
+        report.modules.get(self.module as usize)?.positions()?.exchange(self.exchange.at)
+    }
+
     /// The function that it is in.
     #[must_use]
     pub fn function<'a>(&self, report: &'a Report) -> Option<&'a Function> {
@@ -149,7 +155,10 @@ pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t T
         }
         found.modules.push(looked);
         // Before sm_70 the lanes of a warp run in step.
-        let looks = |one: &Function| one.kernel.is_some() && one.arch.is_some_and(|arch| arch.at_least(7, 0));
+        let is_source = module.positions().is_some();
+        let looks = |one: &Function| {
+            one.kernel.is_some() && (is_source || one.arch.is_some_and(|arch| arch.at_least(7, 0)))
+        };
         let loose = |(function, exchange)| Loose { module: number, function, exchange, quotes: None };
         found.exchanges.extend(of_module(module, &looks).into_iter().map(loose));
     }
@@ -170,6 +179,11 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
     }
     let threads = one.bounds.max_threads.map_or(USUAL, |most| most.min(1024));
     let dimensions = dimensions(module, one);
+    let is_told = one.bounds.max_threads.is_some();
+    if dimensions == 1 && module.positions().is_some() && !is_told && waits(module, one) {
+        // Whether all threads of the block come to a barrier may depend on how many there are.
+        return Shapes { all: [threads, 1024, 32].map(|x| shape(x, 1, 1)).to_vec(), known: true };
+    }
     if dimensions == 1 {
         return Shapes { all: vec![shape(threads, 1, 1)], known: true };
     }
@@ -185,4 +199,9 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
         all.push(shape(threads, 1, 1));
     }
     Shapes { all, known: false }
+}
+
+/// Whether a function has a barrier.
+fn waits(module: &Module, one: &Function) -> bool {
+    memchr::memmem::find(&module.text[one.body.clone()], b"\nbar.").is_some()
 }

@@ -45,6 +45,12 @@ pub struct Loose {
 }
 
 impl Loose {
+    /// The word that a source has for it.
+    #[must_use]
+    pub fn word<'a>(&self, report: &'a Report) -> Option<&'a [u8]> {
+        report.modules.get(self.module as usize)?.positions()?.exchange(self.exchange.at)
+    }
+
     /// The function that it is in.
     #[must_use]
     pub fn function<'a>(&self, report: &'a Report) -> Option<&'a Function> {
@@ -192,6 +198,11 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     }
     let threads = one.bounds.max_threads.map_or(USUAL, |most| most.min(1024));
     let dimensions = dimensions(module, one);
+    let is_told = one.bounds.max_threads.is_some();
+    if dimensions == 1 && module.positions().is_some() && !is_told && waits(module, one) {
+        // Whether all threads of the block come to a barrier may depend on how many there are.
+        return Shapes { all: [threads, 1024, 32].map(|x| shape(x, 1, 1)).to_vec(), known: true };
+    }
     if dimensions == 1 {
         return Shapes { all: vec![shape(threads, 1, 1)], known: true };
     }
@@ -207,4 +218,9 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
         all.push(shape(threads, 1, 1));
     }
     Shapes { all, known: false }
+}
+
+/// Whether a function has a barrier.
+fn waits(module: &Module, one: &Function) -> bool {
+    memchr::memmem::find(&module.text[one.body.clone()], b"\nbar.").is_some()
 }

@@ -95,6 +95,8 @@ pub struct Task<'t> {
     pub budget: Budget,
     /// Which branches are to be judged.
     pub which: Which,
+    /// Whether the code was made from a source.
+    pub is_source: bool,
     /// The weight of a function of the module.
     pub callee: &'t dyn Fn(&[u8]) -> Option<f64>,
 }
@@ -340,6 +342,7 @@ impl Look<'_> {
             several,
             barrier: branch.missed,
             shape_known: self.task.shape_known,
+            is_source: self.task.is_source,
         };
         let uniform =
             self.known.is_warp_uniform() && (branch.missed.is_none() || self.known.grain > super::lattice::WARP);
@@ -366,7 +369,10 @@ impl Look<'_> {
             let Some(index) = self.split(block, by_index, several) else { return };
             evidence.index = index;
             evidence.data = if self.known.data
-                && (which != Which::ByIndex || index.leader || (branch.missed.is_some() && index.block))
+                && (which != Which::ByIndex
+                    || self.task.is_source
+                    || index.leader
+                    || (branch.missed.is_some() && index.block))
             {
                 let Some(data) = self.split(block, by_data, several) else { return };
                 data
@@ -388,7 +394,11 @@ impl Look<'_> {
         let Some((taken, other)) = branch.sides else { return false };
         let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
         let heavy = Traits::CALL.and(Traits::SLOW);
-        let light = more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy);
+        let light = if self.task.is_source {
+            less < super::source::SIDE
+        } else {
+            more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy)
+        };
         light && !branch.is_loop && branch.missed.is_none() && branch.ways == 2
     }
 
@@ -531,11 +541,19 @@ pub fn agreed(ways: Vec<Vec<Branch>>, among: Among) -> Vec<Branch> {
                 branch.judgement = None;
                 continue;
             };
+            if among == Among::Sizes {
+                // A barrier is missed if it is so in blocks of every size.
+                let is_missed = |judgement: Judgement| judgement.verdict == Verdict::BarrierInDivergent;
+                if is_missed(one) != is_missed(two) {
+                    branch.judgement = Some(Judgement { advice: Advice::Silent, ..one });
+                }
+                continue;
+            }
             let differ = one.verdict != two.verdict;
             let advice = match among {
                 _ if one.advice == two.advice => one.advice,
                 Among::Callers => one.advice.min(two.advice),
-                Among::Shapes => one.advice.max(two.advice).min(Advice::Note),
+                Among::Shapes | Among::Sizes => one.advice.max(two.advice).min(Advice::Note),
             };
             if rank(two.verdict) > rank(one.verdict) {
                 *branch = Branch { chain: branch.chain, guards: branch.guards, ..again };
@@ -556,6 +574,8 @@ pub enum Among {
     Shapes,
     /// Calls, all of which happen.
     Callers,
+    /// Sizes of the block, of which one may be the kernel's; the first is the usual one.
+    Sizes,
 }
 
 /// How bad a verdict is.

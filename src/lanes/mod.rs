@@ -11,6 +11,7 @@ mod op;
 pub mod region;
 pub mod rows;
 pub mod sample;
+pub mod source;
 pub mod steps;
 #[cfg(test)]
 mod testing;

@@ -15,7 +15,7 @@ use crate::parse::ptx::{Body, Code, Locations};
 pub struct Shapes {
     /// One that is known, or is assumed; or several, of which one may be the kernel's.
     pub all: Vec<Shape>,
-    /// Whether something tells it.
+    /// Whether something tells it. Of several, then, it is only the size that nothing tells.
     pub known: bool,
 }
 
@@ -171,6 +171,7 @@ impl<'m> Plan<'m> {
                 arguments,
                 budget: Budget::of(one.body.len(), self.branching, which),
                 which,
+                is_source: self.module.positions().is_some(),
                 callee: &|name| self.weights.get(name).copied(),
             };
             let (branches, passes) = function::branches(&task, &follows);
@@ -188,7 +189,12 @@ impl<'m> Plan<'m> {
                 break;
             }
         }
-        let branches = agreed(found, if called { Among::Callers } else { Among::Shapes });
+        let among = match (called, shapes.known) {
+            (true, _) => Among::Callers,
+            (false, true) => Among::Sizes,
+            (false, false) => Among::Shapes,
+        };
+        let branches = agreed(found, among);
         let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();
         let locations = Locations::of(&self.module.text, body, &statements);
         Some((Looked { function: at, branches, locations, shapes }, calls))

@@ -219,6 +219,8 @@ pub struct Evidence {
     pub barrier: Option<Missed>,
     /// Whether the block's shape is known.
     pub shape_known: bool,
+    /// Whether a source shows it, and no compiled code.
+    pub is_source: bool,
 }
 
 /// What becomes of threads that do not come to a barrier.
@@ -271,6 +273,11 @@ pub fn may_matter(evidence: &Evidence) -> bool {
 /// Judges a branch.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> Judgement {
+    let judged = judge_compiled(evidence);
+    if evidence.is_source { super::source::of_source(evidence, judged) } else { judged }
+}
+
+fn judge_compiled(evidence: &Evidence) -> Judgement {
     let by_index = cause(evidence);
     let confidence = confidence(evidence);
     let silent = |verdict, reason| Judgement { verdict, confidence, advice: Advice::Silent, reason };
@@ -442,6 +449,7 @@ mod tests {
             several: false,
             barrier: None,
             shape_known: true,
+            is_source: false,
         }
     }
 

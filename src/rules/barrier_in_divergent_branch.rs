@@ -6,7 +6,8 @@ use super::Context;
 use super::branch::{Says, each, finding, ptx_label};
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
-use crate::lanes::verdict::{Missed, Verdict};
+use crate::lanes::cost::Traits;
+use crate::lanes::verdict::{Advice, Missed, Verdict};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -15,15 +16,34 @@ pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     each(context, hits, |found, judgement| {
-        if judgement.verdict != Verdict::BarrierInDivergent {
+        let is_silent = judgement.advice == Advice::Silent;
+        if judgement.verdict != Verdict::BarrierInDivergent || is_silent {
             return None;
         }
         let cap = match found.branch.missed? {
+            _ if found.module.positions().is_some() => level_in_source(found, judgement.advice),
             Missed::Exits if !may_wait(found) => Level::Note,
             Missed::Exits | Missed::GoesOn => Level::Deny,
         };
         Some((1.0 + found.branch.split.mean, cap))
     });
+}
+
+/// How loud a source makes it: a barrier within what threads decide is wrong, and so are two of them of which each is for a
+/// part of the block; one that threads leave before is often meant.
+fn level_in_source(found: &Found<'_>, advice: Advice) -> Level {
+    let positions = found.module.positions();
+    let statement = positions.and_then(|positions| positions.statement(found.branch.at));
+    let barrier = found.branch.barrier.and_then(|at| positions?.barrier(at));
+    let is_within = statement.zip(barrier).is_some_and(|(statement, barrier)| statement.contains(&barrier));
+    let on_both_sides = found.branch.sides.is_some_and(|(taken, other)| {
+        taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER) && !found.branch.is_loop
+    });
+    match advice {
+        Advice::Warn if is_within || on_both_sides => Level::Deny,
+        Advice::Warn => Level::Warn,
+        Advice::Note | Advice::Silent => Level::Note,
+    }
 }
 
 /// Whether a barrier may wait for threads that have exited: that it does not is promised from 7.0 on.

@@ -25,7 +25,9 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
         if is_told || found.branch.checks_row {
             let barrier = found.branch.barrier.map(|byte| (byte as usize, found.line_of(byte)));
             let own = (found.branch.at as usize, found.ptx_line());
-            wanted.push((at, branches.all[at].module as usize, own, barrier, found.locations));
+            let waits_at = found.branch.barrier.and_then(|byte| found.module.positions()?.barrier(byte));
+            let is_source = found.module.positions().is_some();
+            wanted.push((at, branches.all[at].module as usize, own, barrier, found.locations, (is_source, waits_at)));
         }
     }
     if wanted.is_empty() && branches.exchanges.is_empty() {
@@ -33,7 +35,14 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
     }
     let mut lines = Lines { sources, known: HashMap::new(), own: None, given: None };
     let mut quotes: Vec<Option<BranchQuotes>> = vec![None; branches.all.len()];
-    for (at, module, own, barrier, locations) in wanted {
+    for (at, module, own, barrier, locations, (is_source, waits_at)) in wanted {
+        if is_source {
+            let Some(outer) = locations.map(|locations| locations.outer) else { continue };
+            let Some(source) = lines.source_quote(report, module, outer) else { continue };
+            let barrier = waits_at.and_then(|byte| lines.quote_of_byte(report, module, outer, byte as usize));
+            quotes[at] = Some(BranchQuotes { source: Some(source), ptx: source, barrier });
+            continue;
+        }
         let ptx = ptx_quote(report, module, own);
         let barrier = barrier.map(|place| ptx_quote(report, module, place));
         let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
@@ -52,9 +61,13 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
             _ => line_of(&report.modules[module], function, at),
         };
         last = Some(((loose.module, loose.function), at, line));
-        let ptx = ptx_quote(report, module, (at as usize, line));
         let outer = loose.exchange.locations.map(|locations| locations.outer);
         let source = outer.and_then(|outer| lines.source_quote(report, module, outer));
+        if report.modules[module].positions().is_some() {
+            loose.quotes = source.map(|ptx| BranchQuotes { source, ptx, barrier: None });
+            continue;
+        }
+        let ptx = ptx_quote(report, module, (at as usize, line));
         loose.quotes = Some(BranchQuotes { source, ptx, barrier: None });
     }
     numbers.branches.quotes = quotes;

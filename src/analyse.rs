@@ -2,6 +2,7 @@
 
 mod branches;
 mod launches;
+mod prefer;
 
 use hashbrown::HashMap;
 
@@ -317,7 +318,8 @@ fn declarations(report: &Report, remarks: &[Remark]) -> Vec<Declared> {
     }
     let mut all = vec![Declared::default(); report.kernels.len()];
     for function in report.modules.iter().flat_map(|module| &module.functions) {
-        if let Some(one) = function.kernel.and_then(|at| all.get_mut(at as usize)) {
+        let is_compiled = function.declared.is_none();
+        if let Some(one) = function.kernel.filter(|_| is_compiled).and_then(|at| all.get_mut(at as usize)) {
             one.bounds.get_or_insert(function.bounds);
         }
     }

@@ -1,5 +1,6 @@
 //! The branches of PTX modules: each kernel's, in the block that is known or assumed of it.
 
+use super::prefer::prefer_compiled;
 use super::{BlockSource, Told};
 use crate::lanes::Shape;
 use crate::lanes::function::{Branch, Which};
@@ -166,6 +167,7 @@ pub(super) fn branches(report: &Report, told: impl Fn(usize) -> Vec<Told> + Sync
         let loose = |(function, exchange)| Loose { module: number, function, exchange, quotes: None };
         found.exchanges.extend(of_module(module, &looks).into_iter().map(loose));
     }
+    prefer_compiled(report, &mut found);
     found
 }
 

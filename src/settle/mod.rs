@@ -415,7 +415,10 @@ impl Verdict<'_> {
     #[must_use]
     pub fn finding(&self, one: &Settled) -> Finding {
         let mut finding = self.active(one).armed.tell(&self.context, &one.hit);
-        if let Some(kernel) = self.context.kernel_of(&one.hit) {
+        if let Some(found) = self.context.branch_of(&one.hit).filter(|found| found.module.positions().is_some()) {
+            // What a source shows holds on all architectures.
+            finding.kernel = finding.kernel.or(Some(found.function.name));
+        } else if let Some(kernel) = self.context.kernel_of(&one.hit) {
             finding.kernel = finding.kernel.or(kernel.name);
             finding.arch = finding.arch.or(kernel.arch);
         }

@@ -49,7 +49,8 @@ const KNOWN: [(&str, Meaning); 13] = [
 ];
 
 /// What a text must hold one of for more of it to be read, besides the names of macros.
-const SIGNS: [&str; 6] = ["<<<", "__global__", "__device__", "LaunchKernel", "LaunchCooperativeKernel", "triple_chevron"];
+const SIGNS: [&str; 6] =
+    ["<<<", "__global__", "__device__", "LaunchKernel", "LaunchCooperativeKernel", "triple_chevron"];
 
 /// The macros of a project.
 #[derive(Debug, Clone)]
@@ -109,7 +110,7 @@ impl Aliases {
 
     /// Where signs of device code and launches stand, by their first bytes.
     pub(super) fn places<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (usize, usize)> + 'a {
-        self.finder.iter().flat_map(|finder| finder.find_iter(text)).map(|found| (found.start(), found.end()))
+        self.finder.iter().flat_map(move |finder| finder.find_iter(text)).map(|found| (found.start(), found.end()))
     }
 
     fn build(&mut self) {
@@ -251,7 +252,12 @@ mod tests {
 
     #[test]
     fn macros_with_arguments_or_bodies_and_other_lines_are_no_aliases() {
-        for text in ["#define K(x) __global__ void x", "#define K __global__ void k() {}", "// #define K __global__", "#ifdef __global__"] {
+        for text in [
+            "#define K(x) __global__ void x",
+            "#define K __global__ void k() {}",
+            "// #define K __global__",
+            "#ifdef __global__",
+        ] {
             assert_eq!(found(text), [], "{text}");
         }
     }

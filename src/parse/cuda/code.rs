@@ -12,6 +12,9 @@ pub const NONE: u32 = u32::MAX;
 /// How many brackets of two branches are compared, at most, where both leave some open.
 const MOST_LEFT_OPEN: usize = 16;
 
+/// Tokens between two angles, at most, where they are looked for backwards.
+const LONGEST_ANGLES: usize = 500;
+
 /// A text, or the body of a macro, as tokens. It is made to be read again and again, so that its room is reused.
 #[derive(Debug, Default)]
 pub struct Code {
@@ -71,7 +74,8 @@ impl Code {
         self.regions.push(Region { start: 0, end: NONE });
         self.marks.clear();
         self.marks.push((0, 0));
-        let mut pairing = Pairing { code: self, top: NONE, region: 0, dead: 0, conditions: Vec::new(), same: Vec::new() };
+        let mut pairing =
+            Pairing { code: self, top: NONE, region: 0, dead: 0, conditions: Vec::new(), same: Vec::new() };
         pairing.run(text);
     }
 
@@ -141,7 +145,9 @@ impl Code {
                 Kind::ParenOpen | Kind::BracketOpen | Kind::BraceOpen => {
                     here = self.partner(here).filter(|partner| *partner > here)?;
                 }
-                Kind::Semicolon | Kind::ParenClose | Kind::BracketClose | Kind::BraceClose | Kind::Launch => return None,
+                Kind::Semicolon | Kind::ParenClose | Kind::BracketClose | Kind::BraceClose | Kind::Launch => {
+                    return None;
+                }
                 Kind::Other if here >= self.tokens.len() => return None,
                 _ => {}
             }
@@ -155,7 +161,7 @@ impl Code {
     pub fn open_angle(&self, at: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let mut here = at;
-        loop {
+        for _ in 0..LONGEST_ANGLES {
             match self.kind(here) {
                 Kind::Greater => depth += 1,
                 Kind::Less if depth == 1 => return Some(here),
@@ -168,6 +174,7 @@ impl Code {
             }
             here = here.checked_sub(1)?;
         }
+        None
     }
 }
 
@@ -425,7 +432,9 @@ mod tests {
     fn regions_tell_what_counts_together() {
         let code = code("a\n#if X\nb\n#if Y\nc\n#endif\n#else\nd\n#endif\ne");
         assert!(code.counts_with(0, 1) && code.counts_with(1, 2) && code.counts_with(4, 2));
-        assert!(!code.counts_with(1, 0) && !code.counts_with(2, 1) && !code.counts_with(1, 3) && !code.counts_with(3, 4));
+        assert!(
+            !code.counts_with(1, 0) && !code.counts_with(2, 1) && !code.counts_with(1, 3) && !code.counts_with(3, 4)
+        );
     }
 
     #[test]

@@ -228,6 +228,12 @@ impl Define {
         })
     }
 
+    /// The names of its arguments.
+    pub(super) fn arguments<'t>(&self, text: &'t [u8]) -> Vec<&'t [u8]> {
+        let Some((from, to)) = self.parameters else { return Vec::new() };
+        text[from..to].split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect()
+    }
+
     /// Its name.
     #[must_use]
     pub fn name<'t>(&self, text: &'t [u8]) -> &'t [u8] {

@@ -166,6 +166,14 @@ fn qualified(code: &Code, text: &[u8], at: usize) -> usize {
     }
 }
 
+/// The name of a kernel that these tokens are, and its template arguments.
+pub(super) fn name_of(code: &Code, text: &[u8], range: Range<usize>) -> Option<(Range<usize>, Option<Range<usize>>)> {
+    match named(code, text, range)? {
+        Callee::Name(name, arguments) => Some((name, arguments)),
+        Callee::Other => None,
+    }
+}
+
 /// The tokens as the name of a kernel: `k`, `&k`, `(void*)k<int>`, `reinterpret_cast<void*>(k)`.
 fn named(code: &Code, text: &[u8], range: Range<usize>) -> Option<Callee> {
     let mut range = range;

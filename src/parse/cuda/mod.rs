@@ -1,15 +1,26 @@
 //! CUDA C++ sources: a lexer and scanners that tolerate every error, and know no types.
 
-pub mod aliases;
-pub mod code;
+mod aliases;
+mod arrays;
+mod code;
 mod declare;
+mod effects;
 pub mod expr;
+mod file;
+mod fold;
+mod gather;
 mod heads;
 mod launches;
 mod lexer;
+mod macros;
+mod scopes;
 mod source;
+mod value;
 
-pub use aliases::Aliases;
+pub use aliases::{Aliases, Meaning, find_aliases};
+pub use code::Code;
+pub use file::{File, Scanner, scan};
+pub use gather::gather;
 pub use heads::Head;
 pub use lexer::{Kind, Token, may_hold_device_code, tokens};
 pub use source::Source;

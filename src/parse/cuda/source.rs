@@ -46,6 +46,13 @@ impl Source {
         }
     }
 
+    /// Reads a text without device code.
+    pub(super) fn read_plain(&mut self, text: &[u8]) {
+        self.code.read(text, 0, text.len());
+        self.heads.clear();
+        self.launches.clear();
+    }
+
     /// Looks at a sign of device code, which is in the token `at` if that is not dead or in a comment.
     fn sign(&mut self, text: &[u8], at: usize, (start, end): (usize, usize), in_macro: bool, aliases: &Aliases) {
         let Some(token) = self.code.tokens.get(at) else { return };

@@ -1,8 +1,28 @@
 //! CUDA C++ sources: a lexer and scanners that tolerate every error, and know no types.
 
+mod aliases;
+mod arrays;
+mod code;
+mod declare;
+mod effects;
 pub mod expr;
+mod file;
+mod fold;
+mod gather;
+mod heads;
+mod launches;
 mod lexer;
 pub mod lower;
+mod macros;
+mod scopes;
+mod source;
 pub mod statement;
+mod value;
 
+pub use aliases::{Aliases, Meaning, find_aliases};
+pub use code::Code;
+pub use file::{File, Scanner, scan};
+pub use gather::gather;
+pub use heads::Head;
 pub use lexer::{Kind, Token, may_hold_device_code, tokens};
+pub use source::Source;

@@ -9,6 +9,7 @@ use super::fold::{Fold, is_constant_name};
 use super::heads::Head;
 use super::launches::{Callee, Config, Launch};
 use super::lexer::Kind;
+use super::lower::Device;
 use super::macros::Macros;
 use super::scopes::{Block, Scopes};
 use super::source::Source;
@@ -29,9 +30,23 @@ pub struct File {
     pub bytes: u64,
     /// Macros that it defines which stand for `__global__` and the like.
     pub aliases: Vec<(Box<[u8]>, Meaning)>,
+    /// Its device functions with a body, in order.
+    pub functions: Vec<Device>,
     pub(super) declarations: Vec<FoundDeclaration>,
     pub(super) launches: Vec<FoundLaunch>,
     pub(super) constants: Vec<(Box<[u8]>, Term)>,
+}
+
+impl File {
+    /// The value of a constant of the file, where that alone tells it.
+    #[must_use]
+    pub fn constant(&self, name: &[u8]) -> Option<i64> {
+        let at = self.constants.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
+        match &self.constants[at].1 {
+            Term::Known(number) => Some(*number),
+            _ => None,
+        }
+    }
 }
 
 /// A line of the text, and bytes in it.
@@ -51,6 +66,7 @@ pub(super) struct FoundDeclaration {
     pub(super) base: Box<[u8]>,
     pub(super) is_template: bool,
     pub(super) is_macro_made: bool,
+    pub(super) parameters: Option<u32>,
     pub(super) line: Line,
     pub(super) extent: Range<usize>,
     pub(super) lines: (u32, u32),
@@ -125,6 +141,7 @@ impl Scanner {
         for launch in &self.source.launches {
             found.launch(launch, &mut fold, false);
         }
+        found.file.functions = devices(&self.source);
         if has_code {
             found.bodies(&mut self.body, &macros, fold, aliases);
         } else {
@@ -201,6 +218,7 @@ impl Found<'_> {
             base,
             is_template: head.is_template,
             is_macro_made: head.is_macro_made,
+            parameters: parameters(head, code),
             line: self.lines.line(self.text, line_bytes.start, line_bytes.end),
             extent,
             lines,
@@ -244,7 +262,7 @@ impl Found<'_> {
     }
 
     /// Kernels and launches within macros, and the constants that other files may use.
-    fn bodies(&mut self, body: &mut Source, macros: &Macros<'_>, mut fold: Fold<'_>, aliases: &Aliases) {
+    fn bodies<'t>(&mut self, body: &mut Source, macros: &Macros<'t>, mut fold: Fold<'t>, aliases: &Aliases) {
         self.constants(macros, &mut fold);
         let known: hashbrown::HashMap<&[u8], &Term> =
             self.file.constants.iter().map(|(name, term)| (&**name, term)).collect();
@@ -284,7 +302,7 @@ impl Found<'_> {
         }
     }
 
-    fn constants(&mut self, macros: &Macros<'_>, fold: &mut Fold<'_>) {
+    fn constants<'t>(&mut self, macros: &Macros<'t>, fold: &mut Fold<'t>) {
         let mut all: hashbrown::HashMap<&[u8], Term> = hashbrown::HashMap::new();
         for name in macros.names().filter(|name| is_constant_name(name)) {
             if macros.get(name).all(super::aliases::Define::may_be_constant) {
@@ -311,6 +329,44 @@ impl Found<'_> {
         constants.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         self.file.constants = constants;
     }
+}
+
+/// How many parameters a head has; `None` where a pack, a macro or a directive leaves that open.
+fn parameters(head: &Head, code: &Code) -> Option<u32> {
+    let mut parts = super::launches::split(code, head.parameters.clone());
+    parts.retain(|part| !part.is_empty());
+    let is_open = |at: usize| matches!(code.kind(at), Kind::Ellipsis | Kind::Directive);
+    if head.parameters.clone().any(is_open) {
+        return None;
+    }
+    // A macro may stand for several.
+    let is_one_word = |part: &std::ops::Range<usize>| part.len() == 1;
+    if let [one] = parts.as_slice()
+        && is_one_word(one)
+    {
+        return None;
+    }
+    u32::try_from(parts.len()).ok()
+}
+
+/// The device functions of a source.
+fn devices(source: &Source) -> Vec<Device> {
+    let code = &source.code;
+    let device = |head: &Head| {
+        let inner = |range: &Range<usize>, open: usize| {
+            let start = code.tokens.get(open).map_or(0, |token| token.end as usize);
+            let end = code.tokens.get(range.end).map_or(start, |token| token.start as usize);
+            start..end.max(start)
+        };
+        let body = head.body.as_ref()?;
+        Some(Device {
+            name: bytes_of(code, &(head.name..head.name + 1)),
+            is_kernel: head.is_kernel,
+            parameters: inner(&head.parameters, head.parameters.start.checked_sub(1)?),
+            body: inner(body, body.start.checked_sub(1)?),
+        })
+    };
+    source.heads.iter().filter(|head| !head.is_macro_made).filter_map(device).collect()
 }
 
 fn bytes_of(code: &Code, range: &Range<usize>) -> Range<usize> {

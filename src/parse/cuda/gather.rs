@@ -7,24 +7,35 @@ use hashbrown::HashMap;
 use super::file::{File, FoundBounds, FoundDeclaration, FoundLaunch, Line};
 use super::value::Term;
 use crate::model::{
-    Array, BlockSize, Bytes, Declaration, InputFacts, LaunchSite, Place, Quote, Report, SourceBounds, Stated, Unit,
+    Array, BlockSize, Bytes, Declaration, LaunchSite, Place, Quote, Report, SourceBounds, Stated, Unit,
 };
 
 /// Constants of constants that are followed.
 const DEEPEST: u32 = 8;
 
-/// Adds what files hold to a report, each as an input of its own with the name that it is shown by, in their order.
-pub fn gather(files: Vec<(String, File)>, report: &mut Report) {
-    let constants = Constants::of(&files);
-    for (name, file) in &files {
-        let input = u32::try_from(report.inputs.len()).unwrap_or(u32::MAX);
+/// A file of a project.
+pub struct Gathered {
+    /// The name that it is shown by.
+    pub name: String,
+    /// The number that its places have; `None` for one that only tells others constants.
+    pub input: Option<u32>,
+    /// What it holds.
+    pub file: File,
+}
+
+/// Adds what files hold to a report, each as a unit of its own, in their order.
+pub fn gather(files: &[Gathered], report: &mut Report) {
+    let constants = Constants::of(files);
+    for Gathered { name, input, file } in files {
+        let Some(input) = *input else { continue };
         let folder = folder(name);
         let mut settler = Settler { constants: &constants, folder, depth: 0 };
         let mut unit = Unit { input, ..Unit::default() };
         unit.declarations.extend(file.declarations.iter().map(|one| settler.declaration(one, input, report)));
         unit.launches.extend(file.launches.iter().map(|one| settler.launch(one, input, report)));
-        let records = (unit.declarations.len() + unit.launches.len()) as u64;
-        report.inputs.push(InputFacts { name: name.clone(), bytes: file.bytes, records, ..InputFacts::default() });
+        if let Some(facts) = report.inputs.get_mut(input as usize) {
+            facts.records = (unit.declarations.len() + unit.launches.len()) as u64;
+        }
         report.units.push(unit);
     }
 }
@@ -37,9 +48,9 @@ fn folder(name: &str) -> &Path {
 struct Constants<'f>(HashMap<&'f [u8], Vec<(&'f Path, &'f Term)>>);
 
 impl<'f> Constants<'f> {
-    fn of(files: &'f [(String, File)]) -> Constants<'f> {
+    fn of(files: &'f [Gathered]) -> Constants<'f> {
         let mut all: HashMap<&[u8], Vec<(&Path, &Term)>> = HashMap::new();
-        for (name, file) in files {
+        for Gathered { name, file, .. } in files {
             let folder = folder(name);
             for (name, term) in &file.constants {
                 let known = all.entry(name).or_default();
@@ -137,6 +148,7 @@ impl Settler<'_> {
             base: report.names.intern(&found.base),
             is_template: found.is_template,
             is_macro_made: found.is_macro_made,
+            parameters: found.parameters,
             quote: quote(&found.line, input, report),
             span: found.line.span,
             extent: found.extent.clone(),

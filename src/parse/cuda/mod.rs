@@ -22,7 +22,7 @@ mod value;
 pub use aliases::{Aliases, Meaning, find_aliases};
 pub use code::Code;
 pub use file::{File, Scanner, scan};
-pub use gather::gather;
+pub use gather::{Gathered, gather};
 pub use heads::Head;
 pub use lexer::{Kind, Token, may_hold_device_code, tokens};
 pub use source::Source;

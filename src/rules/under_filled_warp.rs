@@ -185,8 +185,8 @@ mod tests {
         assert_eq!(
             launched("k<<<n, 33>>>(p);\nk<<<n, 256>>>(p);\nk<<<n, dim3(10, 10)>>>(p);"),
             [
-                "warning[under-filled-warp] `k` with 100 threads per block (10×10) leaves 28 of 128 lanes idle (22 %)",
                 "warning[under-filled-warp] `k` with 33 threads per block leaves 31 of 64 lanes idle (48 %)",
+                "warning[under-filled-warp] `k` with 100 threads per block (10×10) leaves 28 of 128 lanes idle (22 %)",
             ]
         );
         // The kernel may be declared anywhere.

@@ -57,6 +57,12 @@ impl Positions {
         Some(self.barriers[at].1)
     }
 
+    /// Whether a barrier stands within these bytes.
+    #[must_use]
+    pub fn waits_within(&self, bytes: &Range<u32>) -> bool {
+        self.barriers.iter().any(|(_, byte)| bytes.contains(byte))
+    }
+
     /// The word that an exchange is written with.
     #[must_use]
     pub fn exchange(&self, exchange: u32) -> Option<&[u8]> {

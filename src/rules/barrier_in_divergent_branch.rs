@@ -21,7 +21,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
             return None;
         }
         let cap = match found.branch.missed? {
-            _ if found.module.positions().is_some() => level_in_source(found, judgement.advice),
+            _ if found.module.positions().is_some() => level_in_source(found, judgement.advice)?,
             Missed::Exits if !may_wait(found) => Level::Note,
             Missed::Exits | Missed::GoesOn => Level::Deny,
         };
@@ -29,20 +29,18 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     });
 }
 
-/// How loud a source makes it: a barrier within what threads decide is wrong, and so are two of them of which each is for a
-/// part of the block; one that threads leave before is often meant.
-fn level_in_source(found: &Found<'_>, advice: Advice) -> Level {
-    let positions = found.module.positions();
-    let statement = positions.and_then(|positions| positions.statement(found.branch.at));
-    let barrier = found.branch.barrier.and_then(|at| positions?.barrier(at));
-    let is_within = statement.zip(barrier).is_some_and(|(statement, barrier)| statement.contains(&barrier));
-    let on_both_sides = found.branch.sides.is_some_and(|(taken, other)| {
-        taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER) && !found.branch.is_loop
-    });
+/// How loud a source makes it: a barrier within what threads decide is wrong, and one that threads leave before is often meant.
+/// Where both sides come to one behind the statement, it is not this branch that decides.
+fn level_in_source(found: &Found<'_>, advice: Advice) -> Option<Level> {
+    let positions = found.module.positions()?;
+    let is_within = positions.waits_within(positions.statement(found.branch.at)?);
+    let (taken, other) = found.branch.sides?;
+    let is_shared = taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER);
     match advice {
-        Advice::Warn if is_within || on_both_sides => Level::Deny,
-        Advice::Warn => Level::Warn,
-        Advice::Note | Advice::Silent => Level::Note,
+        Advice::Silent => None,
+        _ if is_shared && !is_within => None,
+        Advice::Note => Some(Level::Note),
+        Advice::Warn => Some(if is_within { Level::Deny } else { Level::Warn }),
     }
 }
 

@@ -292,6 +292,15 @@ impl<'u> Lowering<'_, 'u> {
                 self.out.fill(if is_cheap(name) { 2 } else { 8 });
                 Value::Unknown
             }
+            // `T(1)`
+            (_, [Value::Constant(..)]) => {
+                self.out.fill(1);
+                Value::Unknown
+            }
+            _ if is_type(name) && values.len() <= 1 => {
+                self.out.fill(1);
+                Value::Unknown
+            }
             _ => self.unknown_call(arguments),
         }
     }
@@ -486,6 +495,12 @@ fn is_harmless(name: &[u8]) -> bool {
         b"round", b"roundf", b"erf", b"erff", b"clock64",
     ];
     name.starts_with(b"atomic") || name.starts_with(b"__") || name.starts_with(b"make_") || NAMES.contains(&name)
+}
+
+/// Whether a name is likely that of a type, so that it converts and calls nothing.
+fn is_type(name: &[u8]) -> bool {
+    let is_letter = name.len() <= 2 && name.first().is_some_and(u8::is_ascii_uppercase);
+    is_letter || [&b"_t"[..], b"_type", b"Type", b"_T"].iter().any(|end| name.ends_with(end))
 }
 
 fn is_cheap(name: &[u8]) -> bool {

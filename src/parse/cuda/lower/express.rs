@@ -20,9 +20,9 @@ impl<'u> Lowering<'_, 'u> {
                 self.member(value, id)
             }
             What::Call { callee, arguments } => self.call(callee, arguments, node.tokens),
-            What::Index { base, index } => {
-                self.expression(base);
-                self.expression(index);
+            What::Index { .. } => {
+                self.address(id);
+                self.out.fill(1);
                 self.out.line(format_args!("ld.global.f32 %f1, [%v0];"));
                 Value::Unknown
             }
@@ -254,6 +254,51 @@ impl<'u> Lowering<'_, 'u> {
         }
     }
 
+    /// What stands in an address: it is computed once for many accesses, or folded, so that it costs nothing of its own; but
+    /// it may change variables, and call.
+    fn address(&mut self, id: Id) {
+        let node = self.tree.get(id);
+        match node.what {
+            What::Index { base, index } => {
+                self.address(base);
+                if self.has_effects(index) {
+                    self.expression(index);
+                }
+            }
+            What::Member { base, .. } | What::Unary(Unary::Dereference, base) => self.address(base),
+            What::Name { .. } => {}
+            _ if self.has_effects(id) => {
+                self.expression(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether an expression does more than to compute a value.
+    fn has_effects(&self, id: Id) -> bool {
+        let (from, to) = self.tree.get(id).tokens;
+        let range = from as usize..(to as usize).min(self.tokens.len());
+        self.tokens[range].iter().any(|token| {
+            matches!(
+                token.kind,
+                Kind::ParenOpen
+                    | Kind::BracketOpen
+                    | Kind::PlusPlus
+                    | Kind::MinusMinus
+                    | Kind::Assign
+                    | Kind::PlusAssign
+                    | Kind::MinusAssign
+                    | Kind::StarAssign
+                    | Kind::SlashAssign
+                    | Kind::PercentAssign
+                    | Kind::AndAssign
+                    | Kind::OrAssign
+                    | Kind::CaretAssign
+                    | Kind::ShiftLeftAssign
+            )
+        })
+    }
+
     fn changed_by_one(&mut self, op: Unary, of: Id, before: Value) -> Value {
         let op = if op == Unary::Increment { Binary::Add } else { Binary::Subtract };
         let after = self.binary(op, before, Value::Constant(1, Type::I32));
@@ -292,7 +337,14 @@ impl<'u> Lowering<'_, 'u> {
         if op.is_none() && is_name {
             return self.write(to, value);
         }
-        let before = self.expression(to);
+        let before = match (op, self.tree.get(to).what) {
+            // Nothing is read.
+            (None, What::Index { .. } | What::Unary(Unary::Dereference, _)) => {
+                self.address(to);
+                Value::Unknown
+            }
+            _ => self.expression(to),
+        };
         let value = match op {
             Some(op) => self.binary(op, before, value),
             None => value,

@@ -313,6 +313,9 @@ impl<'l, 'u> Lowering<'l, 'u> {
     ) {
         let extent = self.extent(tokens);
         let (barriers, exits) = (self.out.barriers.len(), self.exits);
+        let are_alike = otherwise.is_some_and(|otherwise| self.are_alike(body.get(then).tokens, body.get(otherwise).tokens));
+        // What differs in values alone is one code for a compiler.
+        let condition = if are_alike { Value::Unknown } else { condition };
         let (other, end) = (self.out.label(), self.out.label());
         self.jump_if(condition, false, other, &extent);
         self.statement(body, then);
@@ -333,6 +336,18 @@ impl<'l, 'u> Lowering<'l, 'u> {
             self.interest.direct |= two_sided || self.out.barriers.len() > barriers;
             self.interest.leaves |= self.exits > exits;
         }
+    }
+
+    /// Whether two pieces of code do the same with other values: they have the same tokens, and call the same.
+    fn are_alike(&self, (from, to): Tokens, (other, end): Tokens) -> bool {
+        let text = self.text();
+        to - from == end - other
+            && (0..to - from).all(|at| {
+                let (one, two) = (self.tokens[from + at], self.tokens[other + at]);
+                let is_called = self.kind_at(from + at + 1) == Some(Kind::ParenOpen);
+                one.kind == two.kind && (!is_called || one.of(text) == two.of(text))
+            })
+            && !(from..to).any(|at| memchr::memmem::find(self.word_at(at), b"sync").is_some())
     }
 
     fn looped(&mut self, body: &Body, tokens: Tokens, (condition, step): (Tokens, Tokens), inner: statement::Id) {

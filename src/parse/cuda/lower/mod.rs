@@ -153,7 +153,7 @@ impl<'u> File<'u> {
             by_name.entry(name).and_modify(|known| *known = None).or_insert(Some(one));
         }
         let has = |what: &[u8]| memchr::memmem::find(unit.text, what).is_some();
-        let is_hip = has(b"hip_runtime") || has(b"__HIP");
+        let is_hip = has(b"hip_runtime") || has(b"__HIP") || unit.name.to_ascii_lowercase().contains("hip");
         let is_redefined = has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
         File { unit: *unit, lines, by_name, knows_exchanges: !is_hip && !is_redefined }
     }

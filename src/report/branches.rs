@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Style;
 use super::excerpt;
 use super::json::VERSION;
-use crate::analyse::Found;
+use crate::analyse::{BlockSource, Found};
 use crate::lanes::verdict::{Advice, Confidence, Verdict};
 use crate::model::{percent, symbol};
 use crate::rules::Context;
@@ -16,7 +16,7 @@ use crate::rules::Context;
 struct WireBranch {
     path: String,
     line: u32,
-    ptx_line: u32,
+    ptx_line: Option<u32>,
     kernel: String,
     arch: Option<String>,
     block: [u32; 3],
@@ -32,6 +32,11 @@ struct WireBranch {
 
 /// What is said of a branch that was not followed to its condition.
 const NOT_FOLLOWED: &str = "its condition takes too long to follow";
+
+/// The line of the PTX; a source has none.
+fn ptx_line(found: &Found<'_>) -> Option<u32> {
+    found.module.positions().is_none().then(|| found.ptx_line())
+}
 
 /// Where a branch stands: the outermost line of its source, else its line in the PTX.
 fn place(context: &Context<'_>, found: &Found<'_>) -> (String, u32) {
@@ -54,7 +59,7 @@ fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
     WireBranch {
         path,
         line,
-        ptx_line: found.ptx_line(),
+        ptx_line: ptx_line(found),
         kernel,
         arch: found.function.arch.map(|arch| arch.to_string()),
         block: [branch.shape.x, branch.shape.y, branch.shape.z],
@@ -115,7 +120,18 @@ pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) 
         counts[Advice::Warn as usize],
         counts[Advice::Note as usize],
         counts[Advice::Silent as usize],
-    )
+    )?;
+    if context.report.units.is_empty() {
+        return Ok(());
+    }
+    let left_out = "of sources, the functions are listed in which a branch may part the lanes of a warp; PTX has every branch";
+    writeln!(out, "{}", style.faint(left_out))
+}
+
+/// Whether launches tell the blocks of a kernel.
+fn is_launched(context: &Context<'_>, found: &Found<'_>) -> bool {
+    let told = found.function.kernel.and_then(|at| context.numbers.told(at as usize));
+    told.and_then(|told| told.block).is_some_and(|(_, source)| source == BlockSource::LaunchSite)
 }
 
 fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
@@ -129,6 +145,7 @@ fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn
         .collect();
     let block = match (found.shapes.known, shapes.as_slice()) {
         (true, [one]) => format!("blocks of {one}"),
+        (_, all) if is_launched(context, found) => format!("blocks of {}, as it is launched", all.join(" or ")),
         (_, all) => format!("blocks of {}, as nothing tells the shape", all.join(" or ")),
     };
     writeln!(out, "{}{} {}", style.strong(name), style.faint(arch), style.faint(format!("({block})")))
@@ -157,7 +174,7 @@ fn line(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Wr
     writeln!(
         out,
         "  {place:<28} {:<10} {verdict:<20} {share:>6} {costs:>11} {:<5} {}",
-        format!("ptx:{}", found.ptx_line()),
+        ptx_line(found).map_or_else(String::new, |line| format!("ptx:{line}")),
         style.strong(report),
         style.faint(format!("{reason}{sure}")),
     )

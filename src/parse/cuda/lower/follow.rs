@@ -58,6 +58,11 @@ struct Interest {
 /// Statements and expressions of one function at most.
 const STEPS: u32 = 60_000;
 
+/// Whether a body asks for a thread's place in the second dimension.
+fn has_rows(body: &[u8]) -> bool {
+    memchr::memmem::find(body, b"threadIdx.y").is_some()
+}
+
 /// Tokens from which on a side may weigh enough for a report.
 const SIDE: usize = 12;
 
@@ -100,7 +105,9 @@ impl<'l, 'u> Lowering<'l, 'u> {
         }
         let matters = this.interest.direct
             || (this.interest.leaves && !this.out.barriers.is_empty())
-            || !this.out.exchanges.is_empty();
+            || !this.out.exchanges.is_empty()
+            // A block of rows, whose ends may be checked.
+            || (one.is_kernel && file.unit.text.get(one.body.clone()).is_some_and(has_rows));
         (matters && this.steps < STEPS).then_some(this.out)
     }
 

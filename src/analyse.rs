@@ -142,6 +142,21 @@ pub struct Numbers {
     pub remarks: Vec<Remark>,
     /// The launches in the sources.
     pub launches: Vec<Launched>,
+    /// PTX that does not fit its source.
+    pub stale: Vec<Stale>,
+}
+
+/// PTX whose branches come from lines of its source on which nothing branches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stale {
+    /// The PTX, an index of [`Report::inputs`].
+    pub ptx: u32,
+    /// The source likewise.
+    pub source: u32,
+    /// Lines of branches.
+    pub lines: u32,
+    /// Those of them on which nothing branches.
+    pub failed: u32,
 }
 
 /// Which entries name which kernels.

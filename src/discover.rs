@@ -87,7 +87,9 @@ pub enum InputError {
     },
     /// A source that is too large to be one.
     #[error("`{path}` has {size} bytes, and a source of more than {most} is not read")]
-    #[diagnostic(help("sources are written by people; leave out what a program wrote, or name its folder's other files"))]
+    #[diagnostic(help(
+        "sources are written by people; leave out what a program wrote, or name its folder's other files"
+    ))]
     TooLarge {
         /// The path.
         path: String,

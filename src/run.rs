@@ -5,6 +5,7 @@ mod assemble;
 mod broken_ptx;
 mod inputs;
 mod sources;
+mod stale;
 mod units;
 
 use std::collections::HashSet;
@@ -215,7 +216,10 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
     let mut read = read;
     let mut verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
     let names = around::wanted(&verdict);
-    if args.input.source.is_empty() && read.report.units.iter().all(|unit| unit.input >= Place::SOURCE) && !names.is_empty() {
+    if args.input.source.is_empty()
+        && read.report.units.iter().all(|unit| unit.input >= Place::SOURCE)
+        && !names.is_empty()
+    {
         drop(verdict);
         around::search(&names, &places_around(&args.input), &mut read);
         verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
@@ -492,7 +496,9 @@ fn examine(
         depth,
     };
     let mut numbers = analyse(&report, &assumptions);
-    sources::attach(&mut report, &mut numbers, source_places(args), &mut units);
+    let places = source_places(args);
+    stale::check(&report, &mut numbers, &places);
+    sources::attach(&mut report, &mut numbers, places, &mut units);
     Ok(Some(Examined { report, numbers, unreadable, units }))
 }
 

@@ -254,7 +254,9 @@ fn lint(source: Option<&str>, log: Option<&str>, args: &[&str], config: Option<&
 /// A line without `<stdin>:3:17: `.
 fn without_place(line: &str) -> &str {
     match line.split_once(": ") {
-        Some((place, rest)) if ["<stdin>:", "example.toml:", "example.cu:"].iter().any(|one| place.contains(one)) => rest,
+        Some((place, rest)) if ["<stdin>:", "example.toml:", "example.cu:"].iter().any(|one| place.contains(one)) => {
+            rest
+        }
         _ => line,
     }
 }

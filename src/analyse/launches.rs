@@ -2,7 +2,9 @@
 
 use hashbrown::HashMap;
 
-use crate::model::{Alike, Bounds, BlockSize, Bytes, Kernel, LaunchSite, Place, Report, SourceBounds, Spot, alike, symbol};
+use crate::model::{
+    Alike, BlockSize, Bounds, Bytes, Kernel, LaunchSite, Place, Report, SourceBounds, Spot, alike, symbol,
+};
 
 /// A launch in a source that was given, or of a kernel of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +34,9 @@ pub(super) fn launches(report: &Report) -> Vec<Launched> {
         for at in 0..super::narrow(one.launches.len()) {
             let spot = Spot { unit, at };
             let family = families.get(&spot).copied();
-            let has_kernels =
-                family.and_then(|number| report.families.get(number as usize)).is_some_and(|one| !one.kernels.is_empty());
+            let has_kernels = family
+                .and_then(|number| report.families.get(number as usize))
+                .is_some_and(|one| !one.kernels.is_empty());
             if has_kernels || (!report.is_filtered && one.input < Place::SOURCE) {
                 all.push(Launched { spot, family });
             }

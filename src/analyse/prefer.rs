@@ -29,7 +29,8 @@ pub(super) fn prefer_compiled(report: &Report, found: &mut Branches) {
     }
     for at in 0..found.all.len() {
         let Some(one) = found.get(report, at).filter(|one| is_source(one.module)) else { continue };
-        let function = u32::try_from(found.modules[found.all[at].module as usize][found.all[at].looked as usize].function);
+        let function =
+            u32::try_from(found.modules[found.all[at].module as usize][found.all[at].looked as usize].function);
         if !function.is_ok_and(|function| is_covered(found.all[at].module, function)) {
             continue;
         }
@@ -113,7 +114,8 @@ impl Compiled {
                     (Some(_), None) => false,
                     (None, _) => {
                         let span = spans.get(&(number, at)).copied();
-                        span.is_some_and(|span| self.has_lines(name, span)) || self.functions.contains(report.names.get(function.name))
+                        span.is_some_and(|span| self.has_lines(name, span))
+                            || self.functions.contains(report.names.get(function.name))
                     }
                 };
                 if is_there {

@@ -5,7 +5,9 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::model::{Alike, Declaration, Family, Kernel, Kind, LaunchSite, NameId, Place, Report, Spot, Unit, alike, base, symbol};
+use crate::model::{
+    Alike, Declaration, Family, Kernel, Kind, LaunchSite, NameId, Place, Report, Spot, Unit, alike, base, symbol,
+};
 
 /// Makes a family of every kernel that sources declare, gives kernels of other inputs theirs, and adds a kernel for each
 /// that nothing else told of.
@@ -91,7 +93,8 @@ impl Table {
         for spot in prototypes {
             let Some(declaration) = report.declaration(spot) else { continue };
             let known = by_identity.entry(identity(report, declaration)).or_default();
-            let fitting: Vec<u32> = known.iter().copied().filter(|at| fits(report, &families, *at, declaration)).collect();
+            let fitting: Vec<u32> =
+                known.iter().copied().filter(|at| fits(report, &families, *at, declaration)).collect();
             match fitting.as_slice() {
                 [one] => families[*one as usize].declarations.push(spot),
                 [] => {
@@ -413,7 +416,8 @@ mod tests {
         fn told(self) -> Vec<String> {
             let report = self.joined();
             let told = |(at, kernel): (usize, &Kernel)| {
-                let name = kernel.name.map_or("", |name| std::str::from_utf8(report.names.get(name)).unwrap_or_default());
+                let name =
+                    kernel.name.map_or("", |name| std::str::from_utf8(report.names.get(name)).unwrap_or_default());
                 let place = report.declared(at).map(|declared| declared.quote.place);
                 let place = place.map_or("nowhere".to_owned(), |at| format!("{}:{}", report.file_of(at), at.line));
                 let launches = report.family_of(at).map_or(0, |family| family.launches.len());

@@ -11,10 +11,11 @@ pub enum Alike {
     Other,
 }
 
-/// Compares `written`, which may leave out the last arguments, with `whole`; both without blanks.
+/// Compares `written`, which may leave out the last arguments, with `whole`. Blanks do not count.
 #[must_use]
 pub fn alike(written: &[u8], whole: &[u8]) -> Alike {
-    let (own, others) = (list(written), list(whole));
+    let (written, whole) = (without_blanks(written), without_blanks(whole));
+    let (own, others) = (list(&written), list(&whole));
     if own.len() > others.len() {
         // A list of another template, or a pack that the symbol writes otherwise.
         return Alike::Perhaps;
@@ -30,6 +31,10 @@ pub fn alike(written: &[u8], whole: &[u8]) -> Alike {
         }
     }
     all
+}
+
+fn without_blanks(text: &[u8]) -> Vec<u8> {
+    text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
 /// The arguments of a list.
@@ -112,6 +117,7 @@ mod tests {
     fn lists_are_the_same_only_where_every_argument_is_known_to_be() {
         for (written, whole, expected) in [
             ("float,4", "float,4", Alike::Same),
+            ("unsigned int, 4", "unsignedint,4", Alike::Same),
             ("half,8u", "__half,8", Alike::Same),
             ("true", "true", Alike::Same),
             ("true", "1", Alike::Same),

@@ -97,7 +97,7 @@ pub fn short(name: &[u8]) -> String {
             let text = String::from_utf8_lossy(name);
             match signature_name(&text) {
                 Some(called) => without_namespaces(&tidy(called)).to_owned(),
-                None => text.into_owned(),
+                None => without_namespaces(&text).to_owned(),
             }
         }
     };

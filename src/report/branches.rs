@@ -124,7 +124,8 @@ pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) 
     if context.report.units.is_empty() {
         return Ok(());
     }
-    let left_out = "of sources, the functions are listed in which a branch may part the lanes of a warp; PTX has every branch";
+    let left_out =
+        "of sources, the functions are listed in which a branch may part the lanes of a warp; PTX has every branch";
     writeln!(out, "{}", style.faint(left_out))
 }
 

@@ -45,8 +45,7 @@ mod tests {
     use super::super::testing::sources;
 
     fn found(launch: &str, gpu: &str) -> Vec<String> {
-        let text =
-            format!("__global__ void k(float* p) {{}}\nvoid host(float* p, int n) {{\n{launch}\n}}\n");
+        let text = format!("__global__ void k(float* p) {{}}\nvoid host(float* p, int n) {{\n{launch}\n}}\n");
         sources(&[("k.cu", &text)], &["--gpu", gpu])
     }
 

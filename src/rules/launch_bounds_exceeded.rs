@@ -16,7 +16,8 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     for (at, launched, site) in context.launches() {
         // What no GPU launches at all is told as that.
         let Some(block) = site.block_size() else { continue };
-        let over = bound(context, launched).and_then(|bound| block.threads().checked_sub(bound)).filter(|over| *over > 0);
+        let over =
+            bound(context, launched).and_then(|bound| block.threads().checked_sub(bound)).filter(|over| *over > 0);
         hits.extend(over.map(|over| Hit::launch(at, over)));
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
 /// Threads of the largest block that something tells of all kernels of a family.
 fn largest(context: &Context<'_>, family: &Family) -> Option<u32> {
     let known = |told: &Told| {
-        let is_compiled_in = told.bounds.is_some_and(|bounds| bounds.max_threads.is_some() || bounds.required.is_some());
+        let is_compiled_in =
+            told.bounds.is_some_and(|bounds| bounds.max_threads.is_some() || bounds.required.is_some());
         let (block, source) = told.block.filter(|_| !is_compiled_in)?;
         matches!(source, BlockSource::Comment | BlockSource::Config | BlockSource::LaunchSite | BlockSource::Option)
             .then(|| block.threads())

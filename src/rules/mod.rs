@@ -39,6 +39,7 @@ mod register_spill;
 mod setmaxnreg_ignored;
 mod shared_memory_limited_occupancy;
 mod split_row_warps;
+mod stale_ptx;
 mod tail_effect;
 mod unbounded_stack;
 mod under_filled_warp;
@@ -60,7 +61,8 @@ use crate::analyse::{BlockSource, BranchQuotes, Found, Judged, Launched, Loose, 
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
 use crate::model::{
-    Arch, Declaration, Family, Function, Kernel, Kind, LaunchSite, Message, MessageKind, NameId, Quote, Report, Spot, symbol,
+    Alike, Arch, Declaration, Family, Function, Kernel, Kind, LaunchSite, Message, MessageKind, NameId, Quote, Report,
+    Spot, alike, symbol,
 };
 use crate::suppress::Remark;
 
@@ -142,6 +144,7 @@ pub static RULES: &[Rule] = &[
     rule!("setmaxnreg-ignored", setmaxnreg_ignored),
     rule!("shared-memory-limited-occupancy", shared_memory_limited_occupancy),
     rule!("split-row-warps", split_row_warps),
+    rule!("stale-ptx", stale_ptx),
     rule!("tail-effect", tail_effect),
     rule!("unbounded-stack", unbounded_stack),
     rule!("under-filled-warp", under_filled_warp),
@@ -375,17 +378,42 @@ impl<'a> Context<'a> {
     /// What a launch launches, as a message shows it.
     #[must_use]
     pub fn launched(&self, launched: &Launched, site: &LaunchSite) -> String {
-        let name = self.family_of_launch(launched).and_then(|family| self.name_of_family(family)).or(site.callee);
-        name.map_or_else(|| "a kernel".to_owned(), |name| self.called(Some(name)))
+        let Some(name) = self.name_of_launch(launched, site) else { return "a kernel".to_owned() };
+        let written = site.arguments.filter(|_| symbol::arguments(self.report.names.get(name)).is_none());
+        let called = self.called(Some(name));
+        match written.map(|arguments| String::from_utf8_lossy(self.report.names.get(arguments))) {
+            Some(arguments) => format!("{}<{}>`", called.trim_end_matches('`'), spaced(&arguments)),
+            None => called,
+        }
+    }
+
+    /// The name of the kernel that a launch is of: of several instantiations the one that has its arguments, else the name
+    /// as declared or called.
+    #[must_use]
+    pub fn name_of_launch(&self, launched: &Launched, site: &LaunchSite) -> Option<NameId> {
+        let Some(family) = self.family_of_launch(launched) else { return site.callee };
+        let names = &self.report.names;
+        if let Some(written) = site.arguments.map(|arguments| names.get(arguments)) {
+            let is_its = |name: &NameId| {
+                let own = symbol::arguments(names.get(*name));
+                own.is_some_and(|own| alike(written, own.as_bytes()) == Alike::Same)
+            };
+            let of_kernels = family.kernels.iter().filter_map(|at| self.report.kernels.get(*at as usize)?.name);
+            if let Some(name) = of_kernels.into_iter().find(is_its) {
+                return Some(name);
+            }
+        }
+        self.name_of_family(family).or(site.callee)
     }
 
     /// Whether a comment or the configuration tells the blocks of what is launched, so that those of a launch do not count.
     #[must_use]
     pub fn is_told_better(&self, launched: &Launched) -> bool {
         let kernels = self.family_of_launch(launched).map_or(&[][..], |family| &family.kernels);
-        kernels.iter().filter_map(|at| self.numbers.told(*at as usize)?.block).any(|(_, source)| {
-            matches!(source, BlockSource::Comment | BlockSource::Config)
-        })
+        kernels
+            .iter()
+            .filter_map(|at| self.numbers.told(*at as usize)?.block)
+            .any(|(_, source)| matches!(source, BlockSource::Comment | BlockSource::Config))
     }
 
     /// A label over the name of a kernel where a source declares it.
@@ -560,6 +588,14 @@ impl<'a> Context<'a> {
         text::worded(&self.report.said(message))
     }
 }
+
+/// Template arguments as people write them, cut to what a message has room for.
+fn spaced(arguments: &str) -> String {
+    symbol::printable(&symbol::cut_middle(&arguments.replace(',', ", "), MOST_ARGUMENTS)).into_owned()
+}
+
+/// Characters of template arguments that a message holds.
+const MOST_ARGUMENTS: usize = 40;
 
 /// The one kernel of each of several names.
 pub struct OnlyKernels {

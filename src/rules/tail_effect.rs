@@ -22,7 +22,11 @@ pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit
     for grid in grids(context) {
         let Some(fill) = fill(context, &grid) else { continue };
         let tail = Tail::new(grid.blocks, fill);
-        if tail.full > 0 && tail.full + 1 < u64::from(options.max_fills) && tail.idle() >= options.min_idle && tail.rest > 0 {
+        if tail.full > 0
+            && tail.full + 1 < u64::from(options.max_fills)
+            && tail.idle() >= options.min_idle
+            && tail.rest > 0
+        {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share, in thousandths")]
             hits.push(grid.hit((tail.idle() * 1000.0) as u32));
         }

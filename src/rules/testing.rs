@@ -105,7 +105,11 @@ pub(super) fn with_log(files: &[(&str, &str)], log: &str, args: &[&str]) -> Vec<
     let found = run_with(args.collect(), "");
     let _ = std::fs::remove_dir_all(&folder);
     let is_ours = |line: &str| line.starts_with(&paths[0]);
-    found.lines().map(|line| if is_ours(line) { line.split_once(": ").map_or(line, |(_, told)| told) } else { line }).map(str::to_owned).collect()
+    found
+        .lines()
+        .map(|line| if is_ours(line) { line.split_once(": ").map_or(line, |(_, told)| told) } else { line })
+        .map(str::to_owned)
+        .collect()
 }
 
 fn report(format: &str, log: &str, args: &[&str]) -> String {

@@ -114,7 +114,10 @@ fn message(called: &str, block: BlockSize, bound: &str) -> String {
     let (idle, lanes) = (idle_lanes(block), lanes(block));
     let size = if block.y * block.z == 1 { String::new() } else { format!(" ({block})") };
     let share = percent(f64::from(idle) / f64::from(lanes));
-    format!("{called} with {} per block{size}{bound} leaves {idle} of {lanes} lanes idle ({share})", threads(block.threads()))
+    format!(
+        "{called} with {} per block{size}{bound} leaves {idle} of {lanes} lanes idle ({share})",
+        threads(block.threads())
+    )
 }
 
 fn held(block: BlockSize) -> String {

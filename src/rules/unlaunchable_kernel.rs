@@ -45,7 +45,8 @@ fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) ->
     let [x, y, z] = site.block.map(Option::unwrap_or_default);
     let label = context.block_label(site, "too large for every GPU");
     let block = BlockSize { x, y, z }.to_string();
-    let finding = Finding::new(format!("{called} cannot be launched with this block{why}")).help(help).label(Some(label));
+    let finding =
+        Finding::new(format!("{called} cannot be launched with this block{why}")).help(help).label(Some(label));
     finding.fact("reason", block.clone()).fact("block", block).fact("threads", site.threads())
 }
 

@@ -19,7 +19,9 @@ pub(super) fn wanted(verdict: &Verdict<'_>) -> BTreeSet<Vec<u8>> {
     let mut names: BTreeSet<NameId> = BTreeSet::new();
     for one in &verdict.settled {
         names.extend(match one.hit.subject {
-            Subject::Kernel(at) => report.kernels.get(at as usize).filter(|one| one.family.is_none()).and_then(|one| one.name),
+            Subject::Kernel(at) => {
+                report.kernels.get(at as usize).filter(|one| one.family.is_none()).and_then(|one| one.name)
+            }
             Subject::Message(at) => report.messages.get(at as usize).and_then(|one| one.kernel),
             _ => None,
         });

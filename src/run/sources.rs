@@ -190,7 +190,8 @@ impl Lines {
             // What a source shows of a line is not all that PTX would.
             let Some(outer) = found.locations.map(|locations| locations.outer) else { continue };
             if found.module.positions().is_none()
-                && let Some(file) = found.module.file(outer.file).and_then(|name| self.known.get(name)) {
+                && let Some(file) = found.module.file(outer.file).and_then(|name| self.known.get(name))
+            {
                 seen.insert((file.input, outer.line));
             }
         }

@@ -97,7 +97,8 @@ fn add_module(unit: u32, made: Made, functions: &[Device], report: &mut Report) 
     let Some(of_unit) = report.units.get(unit as usize) else { return };
     let declared: Vec<Option<u32>> = functions.iter().map(|device| declaration_of(of_unit, device)).collect();
     let input = of_unit.input;
-    let named_by: Vec<Option<NameId>> = declared.iter().map(|at| Some(of_unit.declarations[(*at)? as usize].name)).collect();
+    let named_by: Vec<Option<NameId>> =
+        declared.iter().map(|at| Some(of_unit.declarations[(*at)? as usize].name)).collect();
     let names = &mut report.names;
     let mut kept: Vec<usize> = Vec::new();
     let mut named = |of: usize| {
@@ -115,7 +116,8 @@ fn add_module(unit: u32, made: Made, functions: &[Device], report: &mut Report) 
 /// The declaration whose body a device function is.
 fn declaration_of(unit: &Unit, device: &Device) -> Option<u32> {
     let past = unit.declarations.partition_point(|one| one.extent.start <= device.body.start);
-    let at = past.checked_sub(1).filter(|at| device.is_kernel && unit.declarations[*at].extent.end >= device.body.end)?;
+    let at =
+        past.checked_sub(1).filter(|at| device.is_kernel && unit.declarations[*at].extent.end >= device.body.end)?;
     u32::try_from(at).ok()
 }
 

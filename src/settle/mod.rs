@@ -325,8 +325,7 @@ fn name_of(context: &Context<'_>, hit: &Hit) -> Option<NameId> {
         Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => None,
         Subject::Launch(_) => {
             let (launched, site) = context.launch_of(hit)?;
-            let family = context.family_of_launch(launched);
-            family.and_then(|family| context.name_of_family(family)).or(site.callee)
+            context.name_of_launch(launched, site)
         }
         Subject::Family(at) => context.name_of_family(report.families.get(at as usize)?),
         Subject::Remark(_) => match context.remark_of(hit)?.scope {

@@ -34,7 +34,9 @@ impl Silencer {
             silencer.by_scope.entry((remark.scope, target)).or_insert(at);
             let kernels = match &remark.scope {
                 Scope::Kernel(kernel) => std::slice::from_ref(kernel),
-                Scope::Family(family) => report.families.get(*family as usize).map_or(&[][..], |family| &family.kernels),
+                Scope::Family(family) => {
+                    report.families.get(*family as usize).map_or(&[][..], |family| &family.kernels)
+                }
                 Scope::File(_) | Scope::Line(..) | Scope::Nothing => &[],
             };
             for kernel in kernels {

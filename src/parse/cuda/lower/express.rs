@@ -627,7 +627,9 @@ fn folded(op: Binary, a: i64, b: i64, kind: Type) -> Value {
         Binary::Subtract => Some(a.wrapping_sub(b)),
         Binary::Multiply => Some(a.wrapping_mul(b)),
         Binary::Divide if kind == Type::U64 => a.cast_unsigned().checked_div(b.cast_unsigned()).map(u64::cast_signed),
-        Binary::Remainder if kind == Type::U64 => a.cast_unsigned().checked_rem(b.cast_unsigned()).map(u64::cast_signed),
+        Binary::Remainder if kind == Type::U64 => {
+            a.cast_unsigned().checked_rem(b.cast_unsigned()).map(u64::cast_signed)
+        }
         Binary::Divide => a.checked_div(b),
         Binary::Remainder => a.checked_rem(b),
         Binary::ShiftLeft => shift.map(|by| a.wrapping_shl(by)),

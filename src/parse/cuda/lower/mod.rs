@@ -154,7 +154,8 @@ impl<'u> File<'u> {
         }
         let has = |what: &[u8]| memchr::memmem::find(unit.text, what).is_some();
         let is_hip = has(b"hip_runtime") || has(b"__HIP") || unit.name.to_ascii_lowercase().contains("hip");
-        let is_redefined = has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
+        let is_redefined =
+            has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
         File { unit: *unit, lines, by_name, knows_exchanges: !is_hip && !is_redefined }
     }
 

@@ -65,10 +65,17 @@ fn base_name(path: &[u8]) -> &[u8] {
 /// Whether a line, or one of two around it, holds what may become a branch: a statement that decides, or a macro, which
 /// may hold one.
 fn may_branch(lines: &[&[u8]], number: u32) -> bool {
-    const SIGNS: [&[u8]; 8] = [b"if", b"for", b"while", b"switch", b"?", b"&&", b"||", b"assert"];
     let at = (number as usize).saturating_sub(1);
     let around = lines.get(at.saturating_sub(2)..(at + 3).min(lines.len())).unwrap_or_default();
-    around.iter().any(|line| SIGNS.iter().any(|sign| memchr::memmem::find(line, sign).is_some()) || has_macro(line))
+    around.iter().any(|line| decides(line) || has_macro(line))
+}
+
+fn decides(line: &[u8]) -> bool {
+    const SIGNS: [&[u8]; 3] = [b"?", b"&&", b"||"];
+    const WORDS: [&[u8]; 6] = [b"if", b"for", b"while", b"do", b"switch", b"assert"];
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let mut words = line.split(|byte| !is_word(byte));
+    SIGNS.iter().any(|sign| memchr::memmem::find(line, sign).is_some()) || words.any(|word| WORDS.contains(&word))
 }
 
 /// Whether a line holds something that is called and written in capitals.

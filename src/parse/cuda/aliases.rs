@@ -157,7 +157,16 @@ fn define_around(text: &[u8], at: usize) -> Option<&[u8]> {
         }
         start -= 1;
     }
-    let line = text[start..].trim_ascii_start();
+    let mut end = at;
+    loop {
+        end += memchr::memchr(b'\n', &text[end..]).unwrap_or(text.len() - end);
+        let own = &text[start..end];
+        if end == text.len() || end - start > LONGEST || !own.strip_suffix(b"\r").unwrap_or(own).ends_with(b"\\") {
+            break;
+        }
+        end += 1;
+    }
+    let line = text[start..end].trim_ascii_start();
     let (name, _) = name_and_rest(line);
     (line.starts_with(b"#") && name == b"define").then_some(line)
 }

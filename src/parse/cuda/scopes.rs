@@ -126,10 +126,11 @@ impl<'s> Scopes<'s> {
                     Meaning::Nothing => {}
                     found => return found,
                 }
-            } else if self.code.kind(outer) == Kind::ParenOpen
-                && self.arguments(outer).iter().any(|argument| self.word(*argument) == name)
-            {
-                return Meaning::Hidden;
+            } else if self.code.kind(outer) == Kind::ParenOpen && self.may_declare(outer, here) {
+                let arguments = self.arguments(outer);
+                if arguments.iter().any(|argument| self.word(*argument) == name) {
+                    return Meaning::Hidden;
+                }
             }
             here = outer;
         }
@@ -238,6 +239,12 @@ impl<'s> Scopes<'s> {
             Some([one]) => Meaning::Variable(*one),
             _ => Meaning::Hidden,
         }
+    }
+
+    /// Whether what stands in the parentheses that open at `open` may be declared there: in the head of a loop, or by a macro
+    /// that is given a block.
+    fn may_declare(&self, open: usize, inner: usize) -> bool {
+        self.code.kind(inner) == Kind::BraceOpen || open > 0 && self.word(open - 1) == b"for"
     }
 
     /// Tokens of the words that are arguments by themselves in the parentheses that open at `open`: a macro may declare

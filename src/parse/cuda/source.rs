@@ -36,7 +36,7 @@ impl Source {
             if attribute < behind {
                 continue;
             }
-            match head(&self.code, text, aliases, attribute) {
+            match head(&self.code, text, aliases, attribute, in_macro) {
                 Ok(found) => {
                     behind = found.parameters.end;
                     self.heads.push(found);

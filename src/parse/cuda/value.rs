@@ -62,7 +62,12 @@ impl Value {
     pub(super) fn dimensions(self) -> [Term; 3] {
         match self {
             Value::One(Term::Unknown) => Default::default(),
-            Value::One(term) => [term, Term::Known(1), Term::Known(1)],
+            Value::One(Term::Known(number)) => [Term::Known(number), Term::Known(1), Term::Known(1)],
+            // What is not known may be a `dim3` after all.
+            Value::One(open) => {
+                let one = Term::choice(open.clone(), || Term::Known(1), || Term::Known(1));
+                [open, one.clone(), one]
+            }
             Value::Three(all) => all,
         }
     }

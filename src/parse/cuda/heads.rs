@@ -11,7 +11,7 @@ const LONGEST: usize = 4000;
 
 /// A function that runs on the device, as its head declares it. Everything is given by tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub(super) struct Head {
     /// Whether it is `__global__`.
     pub is_kernel: bool,
     /// The identifier that names it.

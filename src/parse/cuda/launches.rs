@@ -12,7 +12,7 @@ const LONGEST: usize = 2000;
 
 /// A launch. Everything is given by tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
+pub(super) struct Launch {
     /// The kernel.
     pub callee: Callee,
     /// How it is written.
@@ -25,7 +25,7 @@ pub struct Launch {
 
 /// What is launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Callee {
+pub(super) enum Callee {
     /// A name, and what stands between the angles behind it.
     Name(Range<usize>, Option<Range<usize>>),
     /// What is no name: an element, a member, a call.
@@ -34,7 +34,7 @@ pub enum Callee {
 
 /// How grid, block and memory are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Config {
+pub(super) enum Config {
     /// One expression each.
     Values {
         /// Blocks.

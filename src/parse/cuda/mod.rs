@@ -17,10 +17,7 @@ mod scopes;
 mod source;
 mod value;
 
-pub use aliases::{Aliases, Meaning, find_aliases};
-pub use code::Code;
-pub use file::{File, Scanner, scan};
+pub use aliases::{Aliases, Meaning, NewNames};
+pub use file::{Device, File, Scanner, scan};
 pub use gather::gather;
-pub use heads::Head;
 pub use lexer::{Kind, Token, may_hold_device_code, tokens};
-pub use source::Source;

@@ -13,6 +13,7 @@ use warplint::gpu::Gpu;
 use warplint::join::join;
 use warplint::lanes::function::Which;
 use warplint::model::{BlockSize, NameId, Quote, Report, symbol};
+use warplint::parse::cuda::{Aliases, File, Scanner, gather, tokens};
 use warplint::parse::ptx::{Body, Code, Locations, PtxFault, read_ptx};
 use warplint::parse::{Echo, EchoMode, read_log};
 use warplint::report::{self, Style};
@@ -189,4 +190,44 @@ fn branches(bytes: &[u8], block: Option<BlockSize>) -> Vec<u8> {
     report::branches_json(&context, &mut out).expect("memory can be written to");
     report::branches_human(&context, Style::PLAIN, &mut out).expect("memory can be written to");
     out
+}
+
+/// A source is read to its end, whatever it holds: twice the same, whether the room is new or was used before; and all that
+/// is told of it lies within its text.
+pub(crate) fn cuda(bytes: &[u8]) {
+    let mut found = Vec::new();
+    tokens(bytes, 0, bytes.len(), &mut found);
+    assert!(found.iter().all(|token| token.start < token.end && token.end as usize <= bytes.len()));
+    assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    let mut scanner = Scanner::default();
+    let mut aliases = Aliases::default();
+    let first = scanner.scan(bytes, &aliases);
+    let devices: Vec<_> = scanner.devices().collect();
+    for device in &devices {
+        for range in [&device.name, &device.parameters, &device.body] {
+            assert!(bytes.get(range.clone()).is_some(), "{device:?}");
+        }
+    }
+    assert_eq!(scanner.scan(bytes, &aliases), first);
+    assert_eq!(scanner.devices().collect::<Vec<_>>(), devices);
+    aliases.add(first.aliases.clone());
+    let file: File = scanner.scan(bytes, &aliases);
+    let mut report = Report::default();
+    gather(vec![("a/source.cu".to_owned(), file.clone()), ("b/source.cu".to_owned(), file)], &mut report);
+    for unit in &report.units {
+        let within = |quote: Quote, span: (usize, usize)| {
+            let line = report.texts.get(quote.text);
+            let place = quote.place.offset as usize;
+            assert_eq!(bytes.get(place..place + line.len()), Some(line));
+            assert!(span.0 <= span.1 && line.get(span.0..span.1).is_some());
+        };
+        for one in &unit.declarations {
+            within(one.quote, one.span);
+            assert!(bytes.get(one.extent.clone()).is_some() && one.lines.0 <= one.lines.1);
+        }
+        for one in &unit.launches {
+            within(one.quote, one.span);
+            assert!(one.block_at.as_ref().is_none_or(|(range, _)| bytes.get(range.clone()).is_some()));
+        }
+    }
 }

@@ -59,3 +59,8 @@ fn modules_that_once_were_trouble_are_read_or_refused() {
 fn modules_whose_branches_once_were_trouble_are_judged_to_the_end() {
     replay("lanes", targets::lanes);
 }
+
+#[test]
+fn sources_that_once_were_trouble_are_read_to_their_end() {
+    replay("cuda", targets::cuda);
+}

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::discover::{InputError, LARGEST, SourceFile};
 use crate::model::{Bounds, InputFacts, NameId, Place, Report, Spot, Unit, symbol};
 use crate::parse::cuda::lower::{self, Device, Lowered, lower};
-use crate::parse::cuda::{Aliases, File, Gathered, Meaning, Scanner, gather, scan};
+use crate::parse::cuda::{Aliases, File, Gathered, Meaning, NewNames, Scanner, gather, scan};
 use crate::suppress::{self, Kept};
 
 /// Sources that were read into a report, beside what it holds of them.
@@ -56,8 +56,9 @@ pub(super) fn read(
     let new: Vec<Alias> = found.iter_mut().flat_map(Outcome::take_aliases).collect();
     // Macros of one file that mean something in another: files that use them are read again, knowing that.
     if aliases.add(new) {
+        let names = aliases.newer_than(&before);
         let again = |scanner: &mut Scanner, (one, file): (Outcome, &SourceFile)| {
-            reader(&aliases).read_again(file, &before, scanner).unwrap_or(one)
+            reader(&aliases).read_again(file, &names, scanner).unwrap_or(one)
         };
         found = found.into_par_iter().zip(files).map_init(Scanner::default, again).collect();
     }
@@ -71,7 +72,7 @@ pub(super) fn read(
                 if input.is_some() {
                     let unit = narrow(report.units.len() + units.comments.len());
                     units.comments.push((unit, content.comments));
-                    lowered.extend(content.lowered.map(|lowered| (unit, gathered.len(), lowered)));
+                    lowered.extend(content.lowered.map(|lowered| (unit, lowered)));
                 }
                 gathered.push(Gathered { name, input, file: content.file });
             }
@@ -80,8 +81,8 @@ pub(super) fn read(
         }
     }
     gather(&gathered, report);
-    for (unit, at, lowered) in lowered {
-        add_module(unit, lowered, &gathered[at].file.functions, report);
+    for (unit, lowered) in lowered {
+        add_module(unit, lowered, report);
     }
     units
 }
@@ -89,13 +90,14 @@ pub(super) fn read(
 /// Functions of a source as PTX, with the names that the source has for them.
 struct Made {
     lowered: Lowered,
+    functions: Vec<Device>,
     names: Vec<Box<[u8]>>,
 }
 
 /// Adds the module that functions of a source were made into.
-fn add_module(unit: u32, made: Made, functions: &[Device], report: &mut Report) {
+fn add_module(unit: u32, made: Made, report: &mut Report) {
     let Some(of_unit) = report.units.get(unit as usize) else { return };
-    let declared: Vec<Option<u32>> = functions.iter().map(|device| declaration_of(of_unit, device)).collect();
+    let declared: Vec<Option<u32>> = made.functions.iter().map(|device| declaration_of(of_unit, device)).collect();
     let input = of_unit.input;
     let named_by: Vec<Option<NameId>> =
         declared.iter().map(|at| Some(of_unit.declarations[(*at)? as usize].name)).collect();
@@ -106,7 +108,7 @@ fn add_module(unit: u32, made: Made, functions: &[Device], report: &mut Report) 
         kept.push(of);
         named_by[of].unwrap_or_else(|| names.intern(own.map_or(b"?", |name| name)))
     };
-    let mut module = made.lowered.into_module(input, functions, &mut named, &|_| Bounds::default());
+    let mut module = made.lowered.into_module(input, &made.functions, &mut named, &|_| Bounds::default());
     for (function, of) in module.functions.iter_mut().zip(kept) {
         function.declared = declared[of].map(|at| Spot { unit, at });
     }
@@ -181,9 +183,9 @@ impl Reader<'_> {
     }
 
     /// The same once more, where the file holds a macro that was not known before.
-    fn read_again(&self, file: &SourceFile, before: &Aliases, scanner: &mut Scanner) -> Option<Outcome> {
+    fn read_again(&self, file: &SourceFile, new: &NewNames, scanner: &mut Scanner) -> Option<Outcome> {
         let text = text_of(file).ok()??;
-        let is_other = (self.wanted)(&text) && self.aliases.are_new_in(&text, before);
+        let is_other = (self.wanted)(&text) && new.are_in(&text);
         is_other.then(|| self.content(file, &text, scanner))
     }
 
@@ -192,19 +194,26 @@ impl Reader<'_> {
         let file = scanner.scan(text, self.aliases);
         let comments = if has_code { suppress::keep(text) } else { Vec::new() };
         let is_lowered = self.role == Role::Given { lower: true } && has_code;
-        let lowered = if is_lowered { lowered(source, text, &file) } else { None };
+        let lowered = if is_lowered { lowered(source, text, &file, scanner) } else { None };
         Outcome::Scanned(Box::new(Content { file, has_code, comments, lowered }))
     }
 }
 
 /// The device functions of a source as PTX, where a branch of them may have something to report.
-fn lowered(source: &SourceFile, text: &[u8], file: &File) -> Option<Made> {
+fn lowered(source: &SourceFile, text: &[u8], file: &File, scanner: &Scanner) -> Option<Made> {
     let name = source.path.display().to_string();
     let constants = |name: &[u8]| file.constant(name);
-    let lowered = lower(&lower::Unit { text, name: &name, functions: &file.functions, constants: &constants })?;
-    let name = |of: usize| text.get(file.functions.get(of)?.name.clone());
+    let devices = scanner.devices().map(|one| Device {
+        name: one.name,
+        is_kernel: one.is_kernel,
+        parameters: one.parameters,
+        body: one.body,
+    });
+    let functions: Vec<Device> = devices.collect();
+    let lowered = lower(&lower::Unit { text, name: &name, functions: &functions, constants: &constants })?;
+    let name = |of: usize| text.get(functions.get(of)?.name.clone());
     let names = lowered.functions.iter().map(|one| name(one.of).unwrap_or(b"?").into()).collect();
-    Some(Made { lowered, names })
+    Some(Made { lowered, functions, names })
 }
 
 /// The text of a file; nothing for one that is not surely a source, and no text of a person's.

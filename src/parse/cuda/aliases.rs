@@ -69,9 +69,14 @@ impl Default for Aliases {
 }
 
 impl Aliases {
-    /// Those of libraries, and what files of a project define. Whether any is new, so that files read without it are to be
-    /// read again where they hold its name.
+    /// Adds what files of a project define. Whether any is new, so that files read without it are to be read again where
+    /// they hold its name. What stands for `__device__` alone counts in its own file only: whole libraries use such a name.
     pub fn add(&mut self, found: impl IntoIterator<Item = (Box<[u8]>, Meaning)>) -> bool {
+        self.extend(found.into_iter().filter(|(_, meaning)| meaning.global || meaning.bounds))
+    }
+
+    /// Adds what a file defines, for itself.
+    pub(super) fn extend(&mut self, found: impl IntoIterator<Item = (Box<[u8]>, Meaning)>) -> bool {
         let mut is_new = false;
         for (name, meaning) in found {
             let known = self.names.entry(name).or_default();
@@ -100,12 +105,13 @@ impl Aliases {
         self.finder.as_ref().is_none_or(|finder| finder.is_match(text))
     }
 
-    /// Whether a text holds the name of a macro that `before` does not know.
+    /// What finds the names that `before` does not know, in files that were read with that: those are to be read again.
     #[must_use]
-    pub fn are_new_in(&self, text: &[u8], before: &Aliases) -> bool {
+    pub fn newer_than(&self, before: &Aliases) -> NewNames {
         let new = self.names.iter().filter(|(name, meaning)| before.names.get(*name) != Some(meaning));
-        let mut new = new.map(|(name, _)| name);
-        new.any(|name| memmem::find(text, name).is_some())
+        let mut words: Vec<&[u8]> = new.map(|(name, _)| &**name).collect();
+        words.sort_unstable();
+        NewNames(AhoCorasick::new(words).ok())
     }
 
     /// Where signs of device code and launches stand, by their first bytes.
@@ -122,9 +128,21 @@ impl Aliases {
     }
 }
 
+/// Names of macros that became known after files were read.
+#[derive(Debug, Clone)]
+pub struct NewNames(Option<AhoCorasick>);
+
+impl NewNames {
+    /// Whether a text holds one of them.
+    #[must_use]
+    pub fn are_in(&self, text: &[u8]) -> bool {
+        self.0.as_ref().is_none_or(|finder| finder.is_match(text))
+    }
+}
+
 /// What the macros that a text defines stand for. One that takes arguments stands for no `__global__`: what it is used
 /// for cannot be told.
-pub fn find_aliases(text: &[u8], known: &Aliases) -> Vec<(Box<[u8]>, Meaning)> {
+pub(super) fn find_aliases(text: &[u8], known: &Aliases) -> Vec<(Box<[u8]>, Meaning)> {
     let mut found = Vec::new();
     if memmem::find(text, b"define").is_none() {
         return found;
@@ -157,7 +175,16 @@ fn define_around(text: &[u8], at: usize) -> Option<&[u8]> {
         }
         start -= 1;
     }
-    let line = text[start..].trim_ascii_start();
+    let mut end = at;
+    loop {
+        end += memchr::memchr(b'\n', &text[end..]).unwrap_or(text.len() - end);
+        let own = &text[start..end];
+        if end == text.len() || end - start > LONGEST || !own.strip_suffix(b"\r").unwrap_or(own).ends_with(b"\\") {
+            break;
+        }
+        end += 1;
+    }
+    let line = text[start..end].trim_ascii_start();
     let (name, _) = name_and_rest(line);
     (line.starts_with(b"#") && name == b"define").then_some(line)
 }
@@ -191,7 +218,7 @@ pub(super) fn meaning_of(text: &[u8], define: &Define, body: &[Token], known: &A
 
 /// The parts of a `#define`, by their bytes.
 #[derive(Debug, Clone)]
-pub struct Define {
+pub(super) struct Define {
     name: (usize, usize),
     /// What stands between the parentheses of one that takes arguments.
     pub parameters: Option<(usize, usize)>,
@@ -236,7 +263,7 @@ impl Define {
 
     /// Its name.
     #[must_use]
-    pub fn name<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+    pub(super) fn name<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         &text[self.name.0..self.name.1]
     }
 }
@@ -282,6 +309,7 @@ mod tests {
         assert!(aliases.add([(b"KV"[..].into(), Meaning::GLOBAL)]));
         assert!(!aliases.add([(b"KV"[..].into(), Meaning::GLOBAL)]));
         assert!(aliases.may_be_in(b"KV i() {}"));
-        assert!(aliases.are_new_in(b"KV i() {}", &before) && !aliases.are_new_in(b"RAFT_KERNEL i() {}", &before));
+        let new = aliases.newer_than(&before);
+        assert!(new.are_in(b"KV i() {}") && !new.are_in(b"RAFT_KERNEL i() {}"));
     }
 }

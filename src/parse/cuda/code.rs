@@ -7,7 +7,7 @@
 use super::lexer::{Kind, Token, tokens};
 
 /// No token: where a bracket has no partner, or stands in none.
-pub const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// How many brackets of two branches are compared, at most, where both leave some open.
 const MOST_LEFT_OPEN: usize = 16;
@@ -17,7 +17,7 @@ const LONGEST_ANGLES: usize = 500;
 
 /// A text, or the body of a macro, as tokens. It is made to be read again and again, so that its room is reused.
 #[derive(Debug, Default)]
-pub struct Code {
+pub(super) struct Code {
     /// Without directives, and without what `#if 0` leaves out.
     pub tokens: Vec<Token>,
     /// Directives that count, other than those of conditions.
@@ -33,7 +33,7 @@ pub struct Code {
 
 /// A directive that is no condition.
 #[derive(Debug, Clone, Copy)]
-pub struct Directive {
+pub(super) struct Directive {
     /// It.
     pub token: Token,
     /// The token behind it.
@@ -63,7 +63,7 @@ struct Condition {
 
 impl Code {
     /// Reads `text[from..to]`.
-    pub fn read(&mut self, text: &[u8], from: usize, to: usize) {
+    pub(super) fn read(&mut self, text: &[u8], from: usize, to: usize) {
         self.tokens.clear();
         tokens(text, from, to, &mut self.tokens);
         self.partner.clear();
@@ -81,31 +81,31 @@ impl Code {
 
     /// The kind of the token at `at`; past the end, one that nothing asks for.
     #[must_use]
-    pub fn kind(&self, at: usize) -> Kind {
+    pub(super) fn kind(&self, at: usize) -> Kind {
         self.tokens.get(at).map_or(Kind::Other, |token| token.kind)
     }
 
     /// The text of the token at `at`.
     #[must_use]
-    pub fn text<'t>(&self, at: usize, text: &'t [u8]) -> &'t [u8] {
+    pub(super) fn text<'t>(&self, at: usize, text: &'t [u8]) -> &'t [u8] {
         self.tokens.get(at).map_or(&[], |token| text.get(token.start as usize..token.end as usize).unwrap_or_default())
     }
 
     /// The bracket that the one at `at` is closed by, or opened by.
     #[must_use]
-    pub fn partner(&self, at: usize) -> Option<usize> {
+    pub(super) fn partner(&self, at: usize) -> Option<usize> {
         self.partner.get(at).filter(|partner| **partner != NONE).map(|partner| *partner as usize)
     }
 
     /// The bracket that is open around the token at `at`; around a bracket that closes, the one around its pair.
     #[must_use]
-    pub fn outer(&self, at: usize) -> Option<usize> {
+    pub(super) fn outer(&self, at: usize) -> Option<usize> {
         self.outer.get(at).filter(|outer| **outer != NONE).map(|outer| *outer as usize)
     }
 
     /// The place behind what opens at `at`: behind its partner, or where that is missing, behind itself.
     #[must_use]
-    pub fn behind(&self, at: usize) -> usize {
+    pub(super) fn behind(&self, at: usize) -> usize {
         match self.partner(at) {
             Some(partner) if partner > at => partner + 1,
             _ => at + 1,
@@ -114,27 +114,21 @@ impl Code {
 
     /// Whether what stands at `at` counts wherever `other` does, as far as `#if`s tell.
     #[must_use]
-    pub fn counts_with(&self, at: usize, other: usize) -> bool {
+    pub(super) fn counts_with(&self, at: usize, other: usize) -> bool {
         let region = self.regions[self.region(at) as usize];
         (region.start as usize..region.end as usize).contains(&other)
     }
 
     /// The branch of an `#if` that `at` stands in.
     #[must_use]
-    pub fn region(&self, at: usize) -> u32 {
+    pub(super) fn region(&self, at: usize) -> u32 {
         let behind = self.marks.partition_point(|(start, _)| *start as usize <= at);
         behind.checked_sub(1).map_or(0, |mark| self.marks[mark].1)
     }
 
-    /// The token that begins at this byte.
-    #[must_use]
-    pub fn at_byte(&self, byte: usize) -> Option<usize> {
-        self.tokens.binary_search_by_key(&byte, |token| token.start as usize).ok()
-    }
-
     /// The `>` that closes the list which `<` at `at` opens, if it is one: nothing that ends a statement stands between.
     #[must_use]
-    pub fn close_angle(&self, at: usize, end: usize) -> Option<usize> {
+    pub(super) fn close_angle(&self, at: usize, end: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let mut here = at;
         while here < end {
@@ -158,7 +152,7 @@ impl Code {
 
     /// The `<` that opens the list which `>` at `at` closes, if it is one.
     #[must_use]
-    pub fn open_angle(&self, at: usize) -> Option<usize> {
+    pub(super) fn open_angle(&self, at: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let mut here = at;
         for _ in 0..LONGEST_ANGLES {
@@ -343,7 +337,7 @@ impl Pairing<'_> {
 
 /// The name of a directive, and what stands behind it.
 #[must_use]
-pub fn name_and_rest(directive: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn name_and_rest(directive: &[u8]) -> (&[u8], &[u8]) {
     let blanks = |text: &[u8]| text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let rest = directive.strip_prefix(b"#").unwrap_or(directive);
     let rest = &rest[blanks(rest)..];

@@ -9,7 +9,6 @@ use super::fold::{Fold, is_constant_name};
 use super::heads::Head;
 use super::launches::{Callee, Config, Launch};
 use super::lexer::Kind;
-use super::lower::Device;
 use super::macros::Macros;
 use super::scopes::{Block, Scopes};
 use super::source::Source;
@@ -17,7 +16,7 @@ use super::value::Term;
 use crate::model::LaunchForm;
 
 /// Longest line that is kept, in bytes.
-const LONGEST_LINE: usize = 4096;
+const LONGEST_LINE: usize = 1000;
 
 /// Macros of a file whose bodies are read for kernels and launches, at most.
 const MOST_BODIES: usize = 10_000;
@@ -30,22 +29,17 @@ pub struct File {
     pub bytes: u64,
     /// Macros that it defines which stand for `__global__` and the like.
     pub aliases: Vec<(Box<[u8]>, Meaning)>,
-    /// Its device functions with a body, in order.
-    pub functions: Vec<Device>,
     pub(super) declarations: Vec<FoundDeclaration>,
     pub(super) launches: Vec<FoundLaunch>,
     pub(super) constants: Vec<(Box<[u8]>, Term)>,
 }
 
 impl File {
-    /// The value of a constant of the file, where that alone tells it.
+    /// The value of a constant that the file defines itself, where it has but one.
     #[must_use]
     pub fn constant(&self, name: &[u8]) -> Option<i64> {
         let at = self.constants.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
-        match &self.constants[at].1 {
-            Term::Known(number) => Some(*number),
-            _ => None,
-        }
+        self.constants[at].1.known()
     }
 }
 
@@ -104,12 +98,52 @@ pub(super) struct FoundLaunch {
 pub struct Scanner {
     source: Source,
     body: Source,
+    /// Bytes of the text that was scanned last.
+    length: usize,
+}
+
+/// A device function with a body, by its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its identifier.
+    pub name: Range<usize>,
+    /// Whether it can be launched.
+    pub is_kernel: bool,
+    /// Whether it stands below a `template <…>` that has parameters.
+    pub is_template: bool,
+    /// What stands between the parentheses of its parameters.
+    pub parameters: Range<usize>,
+    /// What stands between the braces of its body.
+    pub body: Range<usize>,
 }
 
 impl Scanner {
+    /// The device functions with a body of the text that was scanned last, those of macros apart.
+    pub fn devices(&self) -> impl Iterator<Item = Device> {
+        let code = &self.source.code;
+        self.source.heads.iter().filter_map(|head| {
+            let name = bytes_of(code, &(head.name..head.name + 1));
+            // Between brackets: there may be no token, but always the brackets.
+            let between = |range: &Range<usize>| {
+                let start = code.tokens.get(range.start.wrapping_sub(1)).map_or(0, |open| open.end as usize);
+                let end = code.tokens.get(range.end).map_or(self.length, |close| close.start as usize);
+                start..end.max(start)
+            };
+            Some(Device {
+                name,
+                is_kernel: head.is_kernel,
+                is_template: head.is_template,
+                parameters: between(&head.parameters),
+                body: between(head.body.as_ref()?),
+            })
+        })
+    }
+
     /// What `text` declares and launches.
     pub fn scan(&mut self, text: &[u8], aliases: &Aliases) -> File {
         let mut file = File { bytes: text.len() as u64, ..File::default() };
+        self.source.forget();
+        self.length = text.len();
         if u32::try_from(text.len()).is_err() {
             return file;
         }
@@ -117,7 +151,7 @@ impl Scanner {
         let mut own = None;
         if file.aliases.iter().any(|(name, meaning)| aliases.meaning(name) != *meaning) {
             let mut all = aliases.clone();
-            all.add(file.aliases.iter().cloned());
+            all.extend(file.aliases.iter().cloned());
             own = Some(all);
         }
         let aliases = own.as_ref().unwrap_or(aliases);
@@ -141,7 +175,6 @@ impl Scanner {
         for launch in &self.source.launches {
             found.launch(launch, &mut fold, false);
         }
-        found.file.functions = devices(&self.source);
         if has_code {
             found.bodies(&mut self.body, &macros, fold, aliases);
         } else {
@@ -180,8 +213,8 @@ impl Lines {
         let number = self.number(from);
         let begin = (number as usize).checked_sub(2).map_or(0, |at| self.0[at] as usize);
         let start = begin.max(from.saturating_sub(LONGEST_LINE / 2));
-        let rest = &text[start..];
-        let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()).min(LONGEST_LINE);
+        let rest = &text[start..text.len().min(start + LONGEST_LINE)];
+        let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
         let span = (from - start, (to - start).min(end).max(from - start));
         Line {
             number,
@@ -304,19 +337,24 @@ impl Found<'_> {
 
     fn constants<'t>(&mut self, macros: &Macros<'t>, fold: &mut Fold<'t>) {
         let mut all: hashbrown::HashMap<&[u8], Term> = hashbrown::HashMap::new();
-        for name in macros.names().filter(|name| is_constant_name(name)) {
+        // Of names that are not spelled as constants, nothing is asked by other files.
+        let is_kept = |name: &[u8], term: &Term| is_constant_name(name) || term.known().is_some();
+        for name in macros.names() {
             if macros.get(name).all(super::aliases::Define::may_be_constant) {
-                all.insert(name, fold.macro_term(name));
+                let term = fold.macro_term(name);
+                if is_kept(name, &term) {
+                    all.insert(name, term);
+                }
             }
         }
         fold.scopes.learn_classes();
         let shared: Vec<u32> = fold.scopes.shared().collect();
         for one in shared {
             let name = fold.scopes.code.text(fold.scopes.variables[one as usize].declared.name, self.text);
-            if !is_constant_name(name) {
+            let term = fold.constant(one);
+            if !is_kept(name, &term) && !all.contains_key(name) {
                 continue;
             }
-            let term = fold.constant(one);
             all.entry(name)
                 .and_modify(|known| {
                     if *known != term {
@@ -347,26 +385,6 @@ fn parameters(head: &Head, code: &Code) -> Option<u32> {
         return None;
     }
     u32::try_from(parts.len()).ok()
-}
-
-/// The device functions of a source.
-fn devices(source: &Source) -> Vec<Device> {
-    let code = &source.code;
-    let device = |head: &Head| {
-        let inner = |range: &Range<usize>, open: usize| {
-            let start = code.tokens.get(open).map_or(0, |token| token.end as usize);
-            let end = code.tokens.get(range.end).map_or(start, |token| token.start as usize);
-            start..end.max(start)
-        };
-        let body = head.body.as_ref()?;
-        Some(Device {
-            name: bytes_of(code, &(head.name..head.name + 1)),
-            is_kernel: head.is_kernel,
-            parameters: inner(&head.parameters, head.parameters.start.checked_sub(1)?),
-            body: inner(body, body.start.checked_sub(1)?),
-        })
-    };
-    source.heads.iter().filter(|head| !head.is_macro_made).filter_map(device).collect()
 }
 
 fn bytes_of(code: &Code, range: &Range<usize>) -> Range<usize> {

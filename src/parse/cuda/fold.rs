@@ -306,7 +306,8 @@ impl<'s> Fold<'s> {
             }
             // A template's parameter is spelled like a constant, or like any other.
             Meaning::Hidden => !self.scopes.is_template_parameter(word, at),
-            Meaning::Several | Meaning::Nothing => false,
+            Meaning::Several => false,
+            Meaning::Nothing => matches!(word, b"threadIdx" | b"blockIdx"),
         }
     }
 
@@ -485,6 +486,7 @@ impl<'s> Fold<'s> {
     /// What that part of a variable is worth at `at`: what the last assignment before that whoever comes there has come
     /// past gave it, if nothing may have changed it since.
     fn part(&mut self, one: u32, at: usize, part: Part) -> Value {
+        self.scopes.learn_file();
         let effects = self.uses.effects(&self.scopes, self.launches, one);
         let scope = self.scopes.variables[one as usize].scope;
         let again = comes_again_until(&mut self.scopes, scope, at);

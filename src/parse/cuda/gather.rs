@@ -5,6 +5,7 @@ use std::path::Path;
 use hashbrown::HashMap;
 
 use super::file::{File, FoundBounds, FoundDeclaration, FoundLaunch, Line};
+use super::fold::is_constant_name;
 use super::value::Term;
 use crate::model::{
     Array, BlockSize, Bytes, Declaration, LaunchSite, Place, Quote, Report, SourceBounds, Stated, Unit,
@@ -52,7 +53,7 @@ impl<'f> Constants<'f> {
         let mut all: HashMap<&[u8], Vec<(&Path, &Term)>> = HashMap::new();
         for Gathered { name, file, .. } in files {
             let folder = folder(name);
-            for (name, term) in &file.constants {
+            for (name, term) in file.constants.iter().filter(|(name, _)| is_constant_name(name)) {
                 let known = all.entry(name).or_default();
                 if known.last() != Some(&(folder, term)) {
                     known.push((folder, term));

@@ -11,7 +11,7 @@ const LONGEST: usize = 4000;
 
 /// A function that runs on the device, as its head declares it. Everything is given by tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub(super) struct Head {
     /// Whether it is `__global__`.
     pub is_kernel: bool,
     /// The identifier that names it.
@@ -36,9 +36,17 @@ pub struct Head {
 
 /// The head that the attribute at token `at` is part of: of a function, whether it has a body or not. Where there is none,
 /// the token at which that is certain.
-pub(super) fn head(code: &Code, text: &[u8], aliases: &Aliases, at: usize) -> Result<Head, usize> {
-    let mut reader =
-        Reader { code, text, aliases, attributes: Vec::new(), may_hide_bounds: false, is_kernel: false, here: at };
+pub(super) fn head(code: &Code, text: &[u8], aliases: &Aliases, at: usize, in_macro: bool) -> Result<Head, usize> {
+    let mut reader = Reader {
+        code,
+        text,
+        aliases,
+        attributes: Vec::new(),
+        may_hide_bounds: false,
+        is_kernel: false,
+        here: at,
+        in_macro,
+    };
     reader.note(at);
     let (start, is_template) = reader.before(at);
     let Some(mut found) = reader.after(at) else { return Err(reader.here) };
@@ -60,6 +68,7 @@ struct Reader<'h> {
     is_kernel: bool,
     /// How far it was read.
     here: usize,
+    in_macro: bool,
 }
 
 impl<'h> Reader<'h> {
@@ -144,6 +153,8 @@ impl<'h> Reader<'h> {
                 Kind::Less => {
                     here = code.close_angle(here, here + LONGEST)?;
                 }
+                // `name##_f32`
+                Kind::Hash => {}
                 Kind::Arrow | Kind::Star | Kind::And | Kind::AndAnd | Kind::Scope | Kind::String | Kind::Ellipsis => {}
                 // `= delete` and the like.
                 Kind::Assign if named.is_some() => {}
@@ -151,7 +162,8 @@ impl<'h> Reader<'h> {
             }
             here += 1;
         }
-        None
+        // A macro may end before the body.
+        named.filter(|_| self.in_macro && here >= code.tokens.len())
     }
 
     /// A word of the head: an attribute, part of a type, or the name. The token to go on with.
@@ -200,11 +212,13 @@ impl<'h> Reader<'h> {
             let second = code.partner(end).filter(|second| *second > end)?;
             (parameters, is_macro_made, end) = (end + 1..second, true, second + 1);
         }
-        let written_end = if is_macro_made { close + 1 } else { behind };
+        let start = self.qualified(at);
+        is_macro_made |= self.code.kind(at - 1) == Kind::Hash;
+        let written_end = if is_macro_made && end != close + 1 { close + 1 } else { behind };
         let head = Head {
             is_kernel: false,
             name: at,
-            written: self.qualified(at)..written_end,
+            written: start..written_end,
             is_macro_made,
             is_template: false,
             parameters,
@@ -220,6 +234,10 @@ impl<'h> Reader<'h> {
     /// The first token of the qualified name that ends with the word at `at`.
     fn qualified(&self, at: usize) -> usize {
         let mut start = at;
+        // What a macro puts together.
+        while start >= 2 && self.code.kind(start - 1) == Kind::Hash {
+            start -= if self.code.kind(start - 2) == Kind::Word { 2 } else { 1 };
+        }
         while start >= 2 && self.code.kind(start - 1) == Kind::Scope {
             let last = start - 2;
             start = match self.code.kind(last) {
@@ -280,7 +298,7 @@ mod tests {
         let mut code = Code::default();
         code.read(text.as_bytes(), 0, text.len());
         let at = (0..code.tokens.len()).find(|at| code.text(*at, text.as_bytes()) == attribute.as_bytes())?;
-        let head = head(&code, text.as_bytes(), &Aliases::default(), at).ok()?;
+        let head = head(&code, text.as_bytes(), &Aliases::default(), at, false).ok()?;
         Some((code, head))
     }
 

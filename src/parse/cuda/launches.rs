@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::code::Code;
+use super::heads::is_upper;
 use super::lexer::Kind;
 use crate::model::LaunchForm;
 
@@ -11,7 +12,7 @@ const LONGEST: usize = 2000;
 
 /// A launch. Everything is given by tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
+pub(super) struct Launch {
     /// The kernel.
     pub callee: Callee,
     /// How it is written.
@@ -24,7 +25,7 @@ pub struct Launch {
 
 /// What is launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Callee {
+pub(super) enum Callee {
     /// A name, and what stands between the angles behind it.
     Name(Range<usize>, Option<Range<usize>>),
     /// What is no name: an element, a member, a call.
@@ -33,7 +34,7 @@ pub enum Callee {
 
 /// How grid, block and memory are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Config {
+pub(super) enum Config {
     /// One expression each.
     Values {
         /// Blocks.
@@ -66,7 +67,8 @@ pub(super) fn chevrons(code: &Code, text: &[u8], at: usize, in_macro: bool) -> O
     if parts.len() < 2 || parts.len() > 4 || parts.iter().any(Range::is_empty) {
         return None;
     }
-    if code.kind(close + 3) != Kind::ParenOpen && !in_macro {
+    // In parentheses, a macro may have what the kernel is given.
+    if !matches!(code.kind(close + 3), Kind::ParenOpen | Kind::ParenClose) && !in_macro {
         return None;
     }
     let shared = if parts.len() > 2 { Some(parts.swap_remove(2)) } else { None };
@@ -219,10 +221,19 @@ pub(super) fn call(code: &Code, text: &[u8], at: usize) -> Option<Launch> {
     let close = code.partner(open).filter(|close| *close > open)?;
     // A declaration of the function itself, not a call.
     let is_declared = at > 0 && matches!(code.kind(at - 1), Kind::Word | Kind::Star | Kind::And | Kind::Greater);
-    if is_declared && !matches!(code.text(at - 1, text), b"return" | b"else" | b"do") {
+    if is_declared
+        && !matches!(code.text(at - 1, text), b"return" | b"else" | b"do")
+        && !is_upper(code.text(at - 1, text))
+    {
         return None;
     }
     let parts = split(code, open + 1..close);
+    let declares = |part: &Range<usize>| {
+        part.len() > 1 && code.kind(part.end - 2) == Kind::Word && code.kind(part.end - 1) == Kind::Word
+    };
+    if parts.iter().any(declares) {
+        return None;
+    }
     let part = |index: usize| parts.get(index).cloned();
     let values = |grid: usize, block: usize, shared: usize| {
         Some(Config::Values { grid: part(grid)?, block: part(block)?, shared: Some(part(shared)?) })

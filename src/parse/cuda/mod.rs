@@ -19,10 +19,7 @@ mod source;
 pub mod statement;
 mod value;
 
-pub use aliases::{Aliases, Meaning, find_aliases};
-pub use code::Code;
-pub use file::{File, Scanner, scan};
+pub use aliases::{Aliases, Meaning, NewNames};
+pub use file::{Device, File, Scanner, scan};
 pub use gather::{Gathered, gather};
-pub use heads::Head;
 pub use lexer::{Kind, Token, may_hold_device_code, tokens};
-pub use source::Source;

@@ -37,8 +37,6 @@ pub(super) struct Variable {
     pub(super) declared: Declared,
     /// The brace that opens the block, or the file.
     pub(super) scope: Option<usize>,
-    /// Whether it belongs to a class.
-    pub(super) is_member: bool,
     /// Whether every order of uses and declarations is one: in a file or class.
     pub(super) is_unordered: bool,
 }
@@ -126,10 +124,11 @@ impl<'s> Scopes<'s> {
                     Meaning::Nothing => {}
                     found => return found,
                 }
-            } else if self.code.kind(outer) == Kind::ParenOpen
-                && self.arguments(outer).iter().any(|argument| self.word(*argument) == name)
-            {
-                return Meaning::Hidden;
+            } else if self.code.kind(outer) == Kind::ParenOpen && self.may_declare(outer, here) {
+                let arguments = self.arguments(outer);
+                if arguments.iter().any(|argument| self.word(*argument) == name) {
+                    return Meaning::Hidden;
+                }
             }
             here = outer;
         }
@@ -238,6 +237,12 @@ impl<'s> Scopes<'s> {
             Some([one]) => Meaning::Variable(*one),
             _ => Meaning::Hidden,
         }
+    }
+
+    /// Whether what stands in the parentheses that open at `open` may be declared there: in the head of a loop, or by a macro
+    /// that is given a block.
+    fn may_declare(&self, open: usize, inner: usize) -> bool {
+        self.code.kind(inner) == Kind::BraceOpen || open > 0 && self.word(open - 1) == b"for"
     }
 
     /// Tokens of the words that are arguments by themselves in the parentheses that open at `open`: a macro may declare
@@ -397,7 +402,7 @@ impl<'s> Scopes<'s> {
         let block = self.before(scope).block;
         let end = self.code.partner(scope).filter(|end| *end > scope).unwrap_or(self.code.tokens.len());
         let is_unordered = matches!(block, Block::Class | Block::Namespace);
-        let place = Place { scope: Some(scope), key: scope as u32, is_member: block == Block::Class, is_unordered };
+        let place = Place { scope: Some(scope), key: scope as u32, is_unordered };
         self.statements(scope + 1..end, place, &mut Vec::new());
     }
 
@@ -408,7 +413,7 @@ impl<'s> Scopes<'s> {
         }
         let mut namespaces = vec![(None, 0..self.code.tokens.len())];
         while let Some((scope, range)) = namespaces.pop() {
-            let place = Place { scope, key: FILE, is_member: false, is_unordered: self.is_file };
+            let place = Place { scope, key: FILE, is_unordered: self.is_file };
             self.statements(range, place, &mut namespaces);
         }
         let position = |one: &u32| self.variables[*one as usize].declared.name;
@@ -487,8 +492,8 @@ impl<'s> Scopes<'s> {
                     }
                     let name = self.word(declared.name);
                     let one = self.variables.len() as u32;
-                    let Place { scope, is_member, is_unordered, .. } = place;
-                    self.variables.push(Variable { declared, scope, is_member, is_unordered });
+                    let Place { scope, is_unordered, .. } = place;
+                    self.variables.push(Variable { declared, scope, is_unordered });
                     self.by_name.entry((place.key, name)).or_default().push(one);
                 }
             }
@@ -580,8 +585,8 @@ impl<'s> Scopes<'s> {
             for declared in enumerators(self.code, brace + 1..behind.saturating_sub(1)) {
                 let name = self.word(declared.name);
                 let one = self.variables.len() as u32;
-                let Place { scope, is_member, is_unordered, .. } = place;
-                self.variables.push(Variable { declared, scope, is_member, is_unordered });
+                let Place { scope, is_unordered, .. } = place;
+                self.variables.push(Variable { declared, scope, is_unordered });
                 self.by_name.entry((place.key, name)).or_default().push(one);
             }
         }
@@ -599,6 +604,5 @@ impl<'s> Scopes<'s> {
 struct Place {
     scope: Option<usize>,
     key: u32,
-    is_member: bool,
     is_unordered: bool,
 }

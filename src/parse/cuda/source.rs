@@ -8,7 +8,7 @@ use super::lexer::Kind;
 
 /// What a text, or the body of a macro, holds.
 #[derive(Debug, Default)]
-pub struct Source {
+pub(super) struct Source {
     /// Its tokens.
     pub code: Code,
     /// The heads of its device functions, in order.
@@ -20,7 +20,7 @@ pub struct Source {
 
 impl Source {
     /// Reads `text[from..to]`, which is the body of a macro where `in_macro`.
-    pub fn read(&mut self, text: &[u8], from: usize, to: usize, in_macro: bool, aliases: &Aliases) {
+    pub(super) fn read(&mut self, text: &[u8], from: usize, to: usize, in_macro: bool, aliases: &Aliases) {
         self.code.read(text, from, to);
         self.heads.clear();
         self.launches.clear();
@@ -36,7 +36,7 @@ impl Source {
             if attribute < behind {
                 continue;
             }
-            match head(&self.code, text, aliases, attribute) {
+            match head(&self.code, text, aliases, attribute, in_macro) {
                 Ok(found) => {
                     behind = found.parameters.end;
                     self.heads.push(found);
@@ -44,6 +44,13 @@ impl Source {
                 Err(place) => behind = place,
             }
         }
+    }
+
+    /// Forgets what was read.
+    pub(super) fn forget(&mut self) {
+        self.code.read(&[], 0, 0);
+        self.heads.clear();
+        self.launches.clear();
     }
 
     /// Reads a text without device code.

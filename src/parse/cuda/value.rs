@@ -4,7 +4,7 @@ use super::expr::{Binary, Unary};
 
 /// A whole number, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Term {
+pub(super) enum Term {
     /// It is this.
     Known(i64),
     /// It follows from constants that the file does not define.
@@ -16,7 +16,7 @@ pub enum Term {
 
 /// How a number follows from constants of other files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Open {
+pub(super) enum Open {
     /// The constant itself.
     Name(Box<[u8]>),
     /// Of one operand.
@@ -34,7 +34,7 @@ pub enum Open {
 /// Which of two is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says it")]
-pub enum Extreme {
+pub(super) enum Extreme {
     Smallest,
     Largest,
 }
@@ -62,7 +62,12 @@ impl Value {
     pub(super) fn dimensions(self) -> [Term; 3] {
         match self {
             Value::One(Term::Unknown) => Default::default(),
-            Value::One(term) => [term, Term::Known(1), Term::Known(1)],
+            Value::One(Term::Known(number)) => [Term::Known(number), Term::Known(1), Term::Known(1)],
+            // What is not known may be a `dim3` after all.
+            Value::One(open) => {
+                let one = Term::choice(open.clone(), || Term::Known(1), || Term::Known(1));
+                [open, one.clone(), one]
+            }
             Value::Three(all) => all,
         }
     }
@@ -71,7 +76,7 @@ impl Value {
 impl Term {
     /// The number, if it is known.
     #[must_use]
-    pub fn known(&self) -> Option<i64> {
+    pub(super) fn known(&self) -> Option<i64> {
         match self {
             Term::Known(number) => Some(*number),
             _ => None,
@@ -133,7 +138,7 @@ impl Term {
 
     /// With what `constant` says of each name; unknown where that says nothing.
     #[must_use]
-    pub fn settled(&self, constant: &mut dyn FnMut(&[u8]) -> Option<i64>) -> Option<i64> {
+    pub(super) fn settled(&self, constant: &mut dyn FnMut(&[u8]) -> Option<i64>) -> Option<i64> {
         let open = match self {
             Term::Known(number) => return Some(*number),
             Term::Unknown => return None,

@@ -410,6 +410,9 @@ impl<'u> Lowering<'_, 'u> {
         let count = tokens.len();
         let mut names = Vec::new();
         for (at, declaration) in self.file.tokens(&one.parameters).split(|token| token.kind == Kind::Comma).enumerate() {
+            if declaration.is_empty() {
+                continue;
+            }
             let end = declaration.iter().position(|token| token.kind == Kind::Assign).unwrap_or(declaration.len());
             let name = declaration[..end].iter().rev().find(|token| token.kind == Kind::Word)?.of(text);
             names.push((name, values.get(at).copied().unwrap_or(Value::Unknown)));

@@ -315,7 +315,7 @@ impl<'u> Lowering<'_, 'u> {
         match self.find(name) {
             Some(Variable { holds: Value::Register(register, kind, was_index), is_constant }) => {
                 self.store(register, kind, value);
-                let is_index = was_index || value.is_index();
+                let is_index = was_index || value.is_index() || self.selected > 0;
                 let holds = Value::Register(register, kind, is_index);
                 self.set(name, Variable { holds, is_constant });
                 holds

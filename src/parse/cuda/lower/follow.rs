@@ -32,6 +32,8 @@ pub(super) struct Lowering<'l, 'u> {
     cases: HashMap<statement::Id, Label>,
     /// Branches of `#if` that are open: what they decide is not looked at.
     muted: u32,
+    /// Statements around this one that only some threads run, because of their index.
+    pub(super) selected: u32,
     /// Operands that are not always evaluated.
     pub(super) conditional: u32,
     /// Bodies of functions that are being read in place of their calls.
@@ -83,6 +85,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
             continues: Vec::new(),
             cases: HashMap::new(),
             muted: 0,
+            selected: 0,
             conditional: 0,
             inlined: 0,
             inlining_left: 64,
@@ -318,6 +321,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
         let condition = if are_alike { Value::Unknown } else { condition };
         let (other, end) = (self.out.label(), self.out.label());
         self.jump_if(condition, false, other, &extent);
+        self.selected += u32::from(condition.is_index());
         self.statement(body, then);
         if let Some(otherwise) = otherwise {
             self.out.jump(end);
@@ -327,6 +331,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
             self.out.put(other);
         }
         self.out.put(end);
+        self.selected -= u32::from(condition.is_index());
         if condition.is_index() && !self.is_muted() {
             let length = |id: statement::Id| {
                 let (from, to) = body.get(id).tokens;
@@ -363,9 +368,11 @@ impl<'l, 'u> Lowering<'l, 'u> {
             self.jump_if(value, false, end, &extent);
         }
         self.out.put(start);
+        self.selected += u32::from(is_index);
         self.in_loop(body, inner, (end, next));
         self.out.put(next);
         self.evaluate(step);
+        self.selected -= u32::from(is_index);
         self.out.place(place);
         if is_endless {
             self.out.jump(start);
@@ -462,11 +469,14 @@ impl<'l, 'u> Lowering<'l, 'u> {
             }
         }
         self.out.jump(default);
+        let selects = compared.is_some_and(|(_, _, is_index)| is_index);
+        self.selected += u32::from(selects);
         self.breaks.push(end);
         self.statement(body, inner);
+        self.selected -= u32::from(selects);
         self.breaks.pop();
         self.out.put(end);
-        if compared.is_some_and(|(_, _, is_index)| is_index) && !self.is_muted() {
+        if selects && !self.is_muted() {
             let (from, to) = body.get(inner).tokens;
             self.interest.direct |= self.out.barriers.len() > barriers || to - from >= 2 * SIDE;
         }

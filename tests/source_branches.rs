@@ -26,7 +26,7 @@ fn folder(set: &str) -> PathBuf {
 
 /// What is said of a source in blocks of one size.
 fn told(text: &[u8], name: &str, block: BlockSize) -> Vec<Told> {
-    let all = functions(text, &[b"K"]);
+    let all = functions(text, &[b"K", b"GK"]);
     let unit = Unit { text, name, functions: &all, constants: &|_| None };
     let Some(lowered) = lower(&unit) else { return Vec::new() };
     let mut report = Report::default();
@@ -48,6 +48,15 @@ fn told(text: &[u8], name: &str, block: BlockSize) -> Vec<Told> {
         Some((found.locations?.outer.line, kernel, judgement.verdict.name()))
     });
     told.collect()
+}
+
+/// A file with the macros of the header that it begins with, in as many lines.
+fn source(folder: &Path, file: &str) -> Vec<u8> {
+    let own = fs::read_to_string(folder.join(file)).unwrap();
+    let header = ["common.cuh", "own.cuh"].map(|name| fs::read_to_string(folder.join(name)).unwrap_or_default()).concat();
+    let macros: Vec<&str> = header.lines().filter(|line| line.starts_with("#define") && line.contains(")")).collect();
+    // Directives do not count for a function that ends before them.
+    format!("{own}\n{}\n", macros.join("\n")).into_bytes()
 }
 
 /// The rows of a CSV file, by the names in its first.
@@ -82,7 +91,7 @@ fn what_is_said_of_a_source_is_right() {
         for (file, shape) in files {
             let [x, y, z]: [u32; 3] =
                 shape.split('x').map(|size| size.parse().unwrap()).collect::<Vec<_>>().try_into().unwrap();
-            let text = fs::read(folder(set).join("kernels").join(file)).unwrap();
+            let text = source(&folder(set).join("kernels"), file);
             let of_shape = |row: &&Row| row["file"] == file && row["block_shape"] == shape;
             let kernels: Vec<&str> = rows.iter().filter(of_shape).map(|row| &*row["kernel"]).collect();
             let told = told(&text, file, BlockSize { x, y, z });
@@ -104,5 +113,5 @@ fn what_is_said_of_a_source_is_right() {
     assert!(right >= MOST_TOLD, "{right} of {wanted} are told");
 }
 
-/// As many as were told when this was written: a source alone does not tell what the macros of another file cost.
-const MOST_TOLD: usize = 7;
+/// As many as were told when this was written: one side alone is silent, and so is what helpers of another file decide.
+const MOST_TOLD: usize = 35;

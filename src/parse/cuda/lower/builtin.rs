@@ -36,7 +36,7 @@ impl<'u> Lowering<'_, 'u> {
         if let Some(helper) = self.file.by_name.get(name).copied() {
             let values = self.all(arguments);
             return match helper {
-                Some(one) => self.helper(one, &values, arguments),
+                Some(one) => self.helper(name, one, &values, arguments),
                 None => self.unknown_call(arguments),
             };
         }
@@ -245,7 +245,7 @@ impl<'u> Lowering<'_, 'u> {
         }
     }
 
-    fn known_call(&mut self, name: &[u8], arguments: List) -> Value {
+    fn known_call(&mut self, name: &'u [u8], arguments: List) -> Value {
         match name {
             b"LaneId" | b"canonical_lane_idx" | b"__lane_id" => return self.read("%laneid", true),
             b"WarpId" | b"canonical_warp_idx" | b"canonical_warp_idx_sync" => return self.read("%warpid", true),
@@ -301,7 +301,7 @@ impl<'u> Lowering<'_, 'u> {
                 self.out.fill(1);
                 Value::Unknown
             }
-            _ => self.unknown_call(arguments),
+            _ => self.call_of(name, arguments),
         }
     }
 
@@ -353,7 +353,14 @@ impl<'u> Lowering<'_, 'u> {
 
     /// A call of which nothing is known: it may change the variables that it is given.
     fn unknown_call(&mut self, arguments: List) -> Value {
-        self.out.fill_call();
+        self.call_of(b"", arguments)
+    }
+
+    /// The same of a name that may be a macro of the file.
+    fn call_of(&mut self, name: &'u [u8], arguments: List) -> Value {
+        let device = self.file.by_name.get(name).copied().flatten();
+        let weight = self.file.weights.of(name, device, &self.file.by_name);
+        self.out.fill_call(weight);
         self.forget_given(arguments);
         Value::Unknown
     }
@@ -370,7 +377,7 @@ impl<'u> Lowering<'_, 'u> {
     }
 
     /// A function of the file: where its body is one `return`, that is its value.
-    fn helper(&mut self, one: &'u Device, values: &[Value], arguments: List) -> Value {
+    fn helper(&mut self, name: &'u [u8], one: &'u Device, values: &[Value], arguments: List) -> Value {
         let text = self.text();
         let parameters = text.get(one.parameters.clone()).unwrap_or_default();
         let has_references = parameters.contains(&b'&') || parameters.contains(&b'*');
@@ -390,7 +397,8 @@ impl<'u> Lowering<'_, 'u> {
                 return value;
             }
         }
-        self.out.fill_call();
+        let weight = self.file.weights.of(name, Some(one), &self.file.by_name);
+        self.out.fill_call(weight);
         if has_references {
             self.forget_given(arguments);
         }

@@ -58,7 +58,7 @@ impl<'u> Lowering<'_, 'u> {
             }
             What::Launch { arguments, .. } => {
                 self.all(arguments);
-                self.out.fill_call();
+                self.out.fill_call(super::weigh::CALL);
                 Value::Unknown
             }
             What::String | What::Character => Value::Unknown,

@@ -60,8 +60,11 @@ struct Interest {
 /// Statements and expressions of one function at most.
 const STEPS: u32 = 60_000;
 
-/// Tokens from which on a side may weigh enough for a report.
-const SIDE: usize = 12;
+/// Instructions from which on a side may weigh enough for a report.
+const SIDE: u32 = 16;
+
+/// Iterations that are taken of a loop.
+const TRIPS: u32 = 8;
 
 impl<'l, 'u> Lowering<'l, 'u> {
     /// Lowers a function; `None` where none of its branches may have something to report, or it is not understood.
@@ -322,7 +325,9 @@ impl<'l, 'u> Lowering<'l, 'u> {
         let (other, end) = (self.out.label(), self.out.label());
         self.jump_if(condition, false, other, &extent);
         self.selected += u32::from(condition.is_index());
+        let start = self.out.weight;
         self.statement(body, then);
+        let middle = self.out.weight;
         if let Some(otherwise) = otherwise {
             self.out.jump(end);
             self.out.put(other);
@@ -333,11 +338,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
         self.out.put(end);
         self.selected -= u32::from(condition.is_index());
         if condition.is_index() && !self.is_muted() {
-            let length = |id: statement::Id| {
-                let (from, to) = body.get(id).tokens;
-                to - from
-            };
-            let two_sided = otherwise.is_some_and(|otherwise| length(then).min(length(otherwise)) >= SIDE);
+            let two_sided = (middle - start).min(self.out.weight - middle) >= SIDE;
             self.interest.direct |= two_sided || self.out.barriers.len() > barriers;
             self.interest.leaves |= self.exits > exits;
         }
@@ -370,6 +371,8 @@ impl<'l, 'u> Lowering<'l, 'u> {
         self.out.put(start);
         self.selected += u32::from(is_index);
         self.in_loop(body, inner, (end, next));
+        // The condition is no part of the body, which may hold a barrier.
+        self.out.jump(next);
         self.out.put(next);
         self.evaluate(step);
         self.selected -= u32::from(is_index);
@@ -393,6 +396,8 @@ impl<'l, 'u> Lowering<'l, 'u> {
         let (start, next, end) = (self.out.label(), self.out.label(), self.out.label());
         self.out.put(start);
         self.in_loop(body, inner, (end, next));
+        // The condition is no part of the body, which may hold a barrier.
+        self.out.jump(next);
         self.out.put(next);
         self.out.place(place);
         let value = self.evaluate(condition);
@@ -402,11 +407,14 @@ impl<'l, 'u> Lowering<'l, 'u> {
     }
 
     fn in_loop(&mut self, body: &Body, inner: statement::Id, (end, next): (Label, Label)) {
+        let weight = self.out.weight;
         self.breaks.push(end);
         self.continues.push(next);
         self.statement(body, inner);
         self.breaks.pop();
         self.continues.pop();
+        let once = self.out.weight - weight;
+        self.out.weight = weight.saturating_add(once.saturating_mul(TRIPS));
     }
 
     /// A loop that runs nobody knows how often.
@@ -441,7 +449,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
 
     fn switch(&mut self, body: &Body, tokens: Tokens, value: Tokens, inner: statement::Id) {
         let extent = self.extent(tokens);
-        let barriers = self.out.barriers.len();
+        let (barriers, weight) = (self.out.barriers.len(), self.out.weight);
         let value = self.evaluate(value);
         let compared = self.integer(value);
         let end = self.out.label();
@@ -477,8 +485,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
         self.breaks.pop();
         self.out.put(end);
         if selects && !self.is_muted() {
-            let (from, to) = body.get(inner).tokens;
-            self.interest.direct |= self.out.barriers.len() > barriers || to - from >= 2 * SIDE;
+            self.interest.direct |= self.out.barriers.len() > barriers || self.out.weight - weight >= 2 * SIDE;
         }
     }
 

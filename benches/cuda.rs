@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warplint::model::Report;
-use warplint::parse::cuda::{Aliases, Scanner, gather};
+use warplint::parse::cuda::{Aliases, Gathered, Scanner, gather};
 
 /// A source with kernels, helpers and launches, as long as those of projects are.
 fn source(kernels: usize) -> String {
@@ -54,11 +54,12 @@ fn scanned(c: &mut Criterion) {
     }
     group.finish();
     let file = Scanner::default().scan(sets[0].1.as_bytes(), &Aliases::default());
-    let files: Vec<_> = (0..20).map(|at| (format!("src/{at}.cu"), file.clone())).collect();
+    let gathered = |at: u32| Gathered { name: format!("src/{at}.cu"), input: Some(at), file: file.clone() };
+    let files: Vec<Gathered> = (0..20).map(gathered).collect();
     c.bench_function("gather 20 files", |b| {
         b.iter(|| {
             let mut report = Report::default();
-            gather(files.clone(), &mut report);
+            gather(&files, &mut report);
             black_box(report.units.len())
         });
     });

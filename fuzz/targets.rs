@@ -10,15 +10,16 @@ use warplint::analyse::{Assumptions, Depth, analyse};
 use warplint::config;
 use warplint::filter::Filter;
 use warplint::gpu::Gpu;
-use warplint::join::join;
+use warplint::join::{attach, join};
 use warplint::lanes::function::Which;
-use warplint::model::{BlockSize, NameId, Quote, Report, symbol};
-use warplint::parse::cuda::{Aliases, File, Scanner, gather, tokens};
+use warplint::model::{BlockSize, InputFacts, NameId, Quote, Report, symbol};
+use warplint::parse::cuda::{Aliases, File, Gathered, Scanner, gather, tokens};
 use warplint::parse::ptx::{Body, Code, Locations, PtxFault, read_ptx};
 use warplint::parse::{Echo, EchoMode, read_log};
 use warplint::report::{self, Style};
 use warplint::rules::Context;
 use warplint::run::{Streams, run};
+use warplint::suppress;
 
 /// Gives out its bytes in pieces of one size.
 struct Pieces<'b>(&'b [u8], usize);
@@ -192,6 +193,38 @@ fn branches(bytes: &[u8], block: Option<BlockSize>) -> Vec<u8> {
     out
 }
 
+/// A log and a source, a NUL between them, are joined whatever they say of each other: twice gives the same, and each number
+/// that is told leads somewhere.
+pub(crate) fn joined(bytes: &[u8]) {
+    let at = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len() / 2);
+    let (log, source) = (&bytes[..at], bytes.get(at + 1..).unwrap_or_default());
+    let mut report = Report::default();
+    let mut sink = io::sink();
+    let mut echo = Echo::new(EchoMode::None, &mut sink);
+    read_log(&mut Pieces(log, usize::MAX), "log", &mut report, &mut echo).expect("bytes in memory can be read");
+    let input = u32::try_from(report.inputs.len()).expect("few inputs");
+    report.inputs.push(InputFacts { name: "k.cu".to_owned(), is_source: true, ..InputFacts::default() });
+    let file = Scanner::default().scan(source, &Aliases::default());
+    gather(&[Gathered { name: "k.cu".to_owned(), input: Some(input), file }], &mut report);
+    join(&mut report);
+    let mut again = report.clone();
+    warplint::join::rejoin(&mut again);
+    attach(&mut report);
+    assert_eq!(again.families, report.families);
+    for (number, family) in (0..).zip(&report.families) {
+        assert!(family.main(&report).is_some());
+        assert!(family.launches.iter().all(|spot| report.launch(*spot).is_some()));
+        assert!(family.kernels.iter().all(|at| report.kernels[*at as usize].family == Some(number)));
+    }
+    let remarks = suppress::of_units(&mut report, &[(0, suppress::keep(source))]);
+    let assumptions = Assumptions { remarks, ..Assumptions::default() };
+    let numbers = analyse(&report, &assumptions);
+    let style = Style { unicode: false, color: false, width: 80 };
+    let context = Context::new(&report, &numbers);
+    report::kernels_human(&context, report::Sort::Input, style, &mut io::sink()).expect("a sink takes everything");
+    report::kernels_json(&context, &mut io::sink()).expect("a sink takes everything");
+}
+
 /// A source is read to its end, whatever it holds: twice the same, whether the room is new or was used before; and all that
 /// is told of it lies within its text.
 pub(crate) fn cuda(bytes: &[u8]) {
@@ -213,7 +246,8 @@ pub(crate) fn cuda(bytes: &[u8]) {
     aliases.add(first.aliases.clone());
     let file: File = scanner.scan(bytes, &aliases);
     let mut report = Report::default();
-    gather(vec![("a/source.cu".to_owned(), file.clone()), ("b/source.cu".to_owned(), file)], &mut report);
+    let named = |name: &str, input| Gathered { name: name.to_owned(), input: Some(input), file: file.clone() };
+    gather(&[named("a/source.cu", 0), named("b/source.cu", 1)], &mut report);
     for unit in &report.units {
         let within = |quote: Quote, span: (usize, usize)| {
             let line = report.texts.get(quote.text);

@@ -64,3 +64,8 @@ fn modules_whose_branches_once_were_trouble_are_judged_to_the_end() {
 fn sources_that_once_were_trouble_are_read_to_their_end() {
     replay("cuda", targets::cuda);
 }
+
+#[test]
+fn what_fuzzing_found_in_the_join_of_logs_and_sources_stays_fixed() {
+    replay("join", targets::joined);
+}

@@ -1,7 +1,7 @@
 //! The idioms that sources are written in, each with what is to be read of it.
 
 use warplint::model::{ArraySpace, Declaration, LaunchForm, LaunchSite, NameId, Report, Stated};
-use warplint::parse::cuda::{Aliases, Scanner, gather};
+use warplint::parse::cuda::{Aliases, Gathered, Scanner, gather};
 
 /// What the files of a project hold, by name and text.
 fn project(files: &[(&str, &str)]) -> Report {
@@ -10,9 +10,13 @@ fn project(files: &[(&str, &str)]) -> Report {
     for (_, text) in files {
         aliases.add(scanner.scan(text.as_bytes(), &aliases).aliases);
     }
-    let files = files.iter().map(|(name, text)| ((*name).to_owned(), scanner.scan(text.as_bytes(), &aliases)));
+    let files = (0..).zip(files).map(|(input, (name, text))| Gathered {
+        name: (*name).to_owned(),
+        input: Some(input),
+        file: scanner.scan(text.as_bytes(), &aliases),
+    });
     let mut report = Report::default();
-    gather(files.collect(), &mut report);
+    gather(&files.collect::<Vec<_>>(), &mut report);
     report
 }
 

@@ -19,8 +19,18 @@ pub(super) fn declare(report: &mut Report) {
     let mut families = table.families;
     let mut is_met = vec![false; families.len()];
     let mut joined: HashMap<NameId, Option<u32>> = HashMap::new();
+    let spots = (0..).zip(&families).flat_map(|(number, family)| family.declarations.iter().map(move |spot| (*spot, number)));
+    let by_spot: HashMap<Spot, u32> = if report.families.is_empty() { HashMap::new() } else { spots.collect() };
     for at in 0..report.kernels.len() {
         let kernel = &report.kernels[at];
+        if kernel.is_declared_only() {
+            // It was added before, for the declaration that it has.
+            let spot = report.family_of(at).and_then(|family| family.declarations.first().copied());
+            let family = spot.and_then(|spot| by_spot.get(&spot).copied());
+            family.into_iter().for_each(|family| is_met[family as usize] = true);
+            report.kernels[at].family = family;
+            continue;
+        }
         let Some(name) = kernel.name.filter(|_| kernel.kind == Kind::Entry) else { continue };
         let family = *joined.entry(name).or_insert_with(|| {
             let candidates = candidates(report, &families, &table.by_base, report.names.get(name));

@@ -36,7 +36,7 @@ impl<'u> Lowering<'_, 'u> {
         if let Some(helper) = self.file.by_name.get(name).copied() {
             let values = self.all(arguments);
             return match helper {
-                Some(one) => self.helper(one, &values, arguments),
+                Some(one) => self.helper(name, one, &values, arguments),
                 None => self.unknown_call(arguments),
             };
         }
@@ -243,7 +243,7 @@ impl<'u> Lowering<'_, 'u> {
         }
     }
 
-    fn known_call(&mut self, name: &[u8], arguments: List) -> Value {
+    fn known_call(&mut self, name: &'u [u8], arguments: List) -> Value {
         match name {
             b"LaneId" | b"canonical_lane_idx" | b"__lane_id" => return self.read("%laneid", true),
             b"WarpId" | b"canonical_warp_idx" | b"canonical_warp_idx_sync" => return self.read("%warpid", true),
@@ -299,7 +299,7 @@ impl<'u> Lowering<'_, 'u> {
                 self.out.fill(1);
                 Value::Unknown
             }
-            _ => self.unknown_call(arguments),
+            _ => self.call_of(name, arguments),
         }
     }
 
@@ -351,7 +351,14 @@ impl<'u> Lowering<'_, 'u> {
 
     /// A call of which nothing is known: it may change the variables that it is given.
     fn unknown_call(&mut self, arguments: List) -> Value {
-        self.out.fill_call();
+        self.call_of(b"", arguments)
+    }
+
+    /// The same of a name that may be a macro of the file.
+    fn call_of(&mut self, name: &'u [u8], arguments: List) -> Value {
+        let device = self.file.by_name.get(name).copied().flatten();
+        let weight = self.file.weights.of(name, device, &self.file.by_name);
+        self.out.fill_call(weight);
         self.forget_given(arguments);
         Value::Unknown
     }
@@ -368,7 +375,7 @@ impl<'u> Lowering<'_, 'u> {
     }
 
     /// A function of the file: where its body is one `return`, that is its value.
-    fn helper(&mut self, one: &'u Device, values: &[Value], arguments: List) -> Value {
+    fn helper(&mut self, name: &'u [u8], one: &'u Device, values: &[Value], arguments: List) -> Value {
         let text = self.text();
         let parameters = text.get(one.parameters.clone()).unwrap_or_default();
         let has_references = parameters.contains(&b'&') || parameters.contains(&b'*');
@@ -388,7 +395,8 @@ impl<'u> Lowering<'_, 'u> {
                 return value;
             }
         }
-        self.out.fill_call();
+        let weight = self.file.weights.of(name, Some(one), &self.file.by_name);
+        self.out.fill_call(weight);
         if has_references {
             self.forget_given(arguments);
         }
@@ -407,8 +415,10 @@ impl<'u> Lowering<'_, 'u> {
         }
         let count = tokens.len();
         let mut names = Vec::new();
-        for (at, declaration) in self.file.tokens(&one.parameters).split(|token| token.kind == Kind::Comma).enumerate()
-        {
+        for (at, declaration) in self.file.tokens(&one.parameters).split(|token| token.kind == Kind::Comma).enumerate() {
+            if declaration.is_empty() {
+                continue;
+            }
             let end = declaration.iter().position(|token| token.kind == Kind::Assign).unwrap_or(declaration.len());
             let name = declaration[..end].iter().rev().find(|token| token.kind == Kind::Word)?.of(text);
             names.push((name, values.get(at).copied().unwrap_or(Value::Unknown)));

@@ -14,6 +14,8 @@ pub(super) struct Output {
     pub(super) registers: u32,
     pub(super) predicates: u32,
     pub(super) parameters: u32,
+    /// What was written so far costs about so much.
+    pub(super) weight: u32,
     labels: u32,
     /// Branches: their bytes in `text`, and the bytes of their statements in the source.
     pub(super) branches: Vec<(u32, Range<u32>)>,
@@ -51,6 +53,7 @@ impl Output {
     pub(super) fn line(&mut self, line: std::fmt::Arguments<'_>) {
         // A vector takes all that is written to it.
         let _ = self.text.write_fmt(line);
+        self.weight = self.weight.saturating_add(1);
         self.text.push(b'\n');
     }
 
@@ -71,17 +74,20 @@ impl Output {
 
     /// So many instructions that cost what they do, and do nothing.
     pub(super) fn fill(&mut self, count: u32) {
+        self.weight = self.weight.saturating_add(count);
         for _ in 0..count {
             self.text.extend_from_slice(b"add.f32 %f0, %f0, %f0;\n");
         }
     }
 
-    /// What an unknown call costs.
-    pub(super) fn fill_call(&mut self) {
-        for _ in 0..3 {
+    /// What a call costs.
+    pub(super) fn fill_call(&mut self, weight: u32) {
+        // One of these weighs six.
+        self.weight = self.weight.saturating_add(weight / 6 * 6);
+        for _ in 0..weight / 6 {
             self.text.extend_from_slice(b"div.approx.f32 %f0, %f0, %f0;\n");
         }
-        self.fill(2);
+        self.fill(weight % 6);
     }
 
     /// Sets a register to what nobody knows.

@@ -58,7 +58,7 @@ impl<'u> Lowering<'_, 'u> {
             }
             What::Launch { arguments, .. } => {
                 self.all(arguments);
-                self.out.fill_call();
+                self.out.fill_call(super::weigh::CALL);
                 Value::Unknown
             }
             What::String | What::Character => Value::Unknown,
@@ -315,7 +315,7 @@ impl<'u> Lowering<'_, 'u> {
         match self.find(name) {
             Some(Variable { holds: Value::Register(register, kind, was_index), is_constant }) => {
                 self.store(register, kind, value);
-                let is_index = was_index || value.is_index();
+                let is_index = was_index || value.is_index() || self.selected > 0;
                 let holds = Value::Register(register, kind, is_index);
                 self.set(name, Variable { holds, is_constant });
                 holds
@@ -627,9 +627,7 @@ fn folded(op: Binary, a: i64, b: i64, kind: Type) -> Value {
         Binary::Subtract => Some(a.wrapping_sub(b)),
         Binary::Multiply => Some(a.wrapping_mul(b)),
         Binary::Divide if kind == Type::U64 => a.cast_unsigned().checked_div(b.cast_unsigned()).map(u64::cast_signed),
-        Binary::Remainder if kind == Type::U64 => {
-            a.cast_unsigned().checked_rem(b.cast_unsigned()).map(u64::cast_signed)
-        }
+        Binary::Remainder if kind == Type::U64 => a.cast_unsigned().checked_rem(b.cast_unsigned()).map(u64::cast_signed),
         Binary::Divide => a.checked_div(b),
         Binary::Remainder => a.checked_rem(b),
         Binary::ShiftLeft => shift.map(|by| a.wrapping_shl(by)),

@@ -32,6 +32,8 @@ pub(super) struct Lowering<'l, 'u> {
     cases: HashMap<statement::Id, Label>,
     /// Branches of `#if` that are open: what they decide is not looked at.
     muted: u32,
+    /// Statements around this one that only some threads run, because of their index.
+    pub(super) selected: u32,
     /// Operands that are not always evaluated.
     pub(super) conditional: u32,
     /// Bodies of functions that are being read in place of their calls.
@@ -63,8 +65,11 @@ fn has_rows(body: &[u8]) -> bool {
     memchr::memmem::find(body, b"threadIdx.y").is_some()
 }
 
-/// Tokens from which on a side may weigh enough for a report.
-const SIDE: usize = 12;
+/// Instructions from which on a side may weigh enough for a report.
+const SIDE: u32 = 16;
+
+/// Iterations that are taken of a loop.
+const TRIPS: u32 = 8;
 
 impl<'l, 'u> Lowering<'l, 'u> {
     /// Lowers a function; `None` where none of its branches may have something to report, or it is not understood.
@@ -88,6 +93,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
             continues: Vec::new(),
             cases: HashMap::new(),
             muted: 0,
+            selected: 0,
             conditional: 0,
             inlined: 0,
             inlining_left: 64,
@@ -325,7 +331,10 @@ impl<'l, 'u> Lowering<'l, 'u> {
         let condition = if are_alike { Value::Unknown } else { condition };
         let (other, end) = (self.out.label(), self.out.label());
         self.jump_if(condition, false, other, &extent);
+        self.selected += u32::from(condition.is_index());
+        let start = self.out.weight;
         self.statement(body, then);
+        let middle = self.out.weight;
         if let Some(otherwise) = otherwise {
             self.out.jump(end);
             self.out.put(other);
@@ -334,12 +343,9 @@ impl<'l, 'u> Lowering<'l, 'u> {
             self.out.put(other);
         }
         self.out.put(end);
+        self.selected -= u32::from(condition.is_index());
         if condition.is_index() && !self.is_muted() {
-            let length = |id: statement::Id| {
-                let (from, to) = body.get(id).tokens;
-                to - from
-            };
-            let two_sided = otherwise.is_some_and(|otherwise| length(then).min(length(otherwise)) >= SIDE);
+            let two_sided = (middle - start).min(self.out.weight - middle) >= SIDE;
             self.interest.direct |= two_sided || self.out.barriers.len() > barriers;
             self.interest.leaves |= self.exits > exits;
         }
@@ -370,9 +376,13 @@ impl<'l, 'u> Lowering<'l, 'u> {
             self.jump_if(value, false, end, &extent);
         }
         self.out.put(start);
+        self.selected += u32::from(is_index);
         self.in_loop(body, inner, (end, next));
+        // The condition is no part of the body, which may hold a barrier.
+        self.out.jump(next);
         self.out.put(next);
         self.evaluate(step);
+        self.selected -= u32::from(is_index);
         self.out.place(place);
         if is_endless {
             self.out.jump(start);
@@ -393,6 +403,8 @@ impl<'l, 'u> Lowering<'l, 'u> {
         let (start, next, end) = (self.out.label(), self.out.label(), self.out.label());
         self.out.put(start);
         self.in_loop(body, inner, (end, next));
+        // The condition is no part of the body, which may hold a barrier.
+        self.out.jump(next);
         self.out.put(next);
         self.out.place(place);
         let value = self.evaluate(condition);
@@ -402,11 +414,14 @@ impl<'l, 'u> Lowering<'l, 'u> {
     }
 
     fn in_loop(&mut self, body: &Body, inner: statement::Id, (end, next): (Label, Label)) {
+        let weight = self.out.weight;
         self.breaks.push(end);
         self.continues.push(next);
         self.statement(body, inner);
         self.breaks.pop();
         self.continues.pop();
+        let once = self.out.weight - weight;
+        self.out.weight = weight.saturating_add(once.saturating_mul(TRIPS));
     }
 
     /// A loop that runs nobody knows how often.
@@ -441,7 +456,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
 
     fn switch(&mut self, body: &Body, tokens: Tokens, value: Tokens, inner: statement::Id) {
         let extent = self.extent(tokens);
-        let barriers = self.out.barriers.len();
+        let (barriers, weight) = (self.out.barriers.len(), self.out.weight);
         let value = self.evaluate(value);
         let compared = self.integer(value);
         let end = self.out.label();
@@ -469,13 +484,15 @@ impl<'l, 'u> Lowering<'l, 'u> {
             }
         }
         self.out.jump(default);
+        let selects = compared.is_some_and(|(_, _, is_index)| is_index);
+        self.selected += u32::from(selects);
         self.breaks.push(end);
         self.statement(body, inner);
+        self.selected -= u32::from(selects);
         self.breaks.pop();
         self.out.put(end);
-        if compared.is_some_and(|(_, _, is_index)| is_index) && !self.is_muted() {
-            let (from, to) = body.get(inner).tokens;
-            self.interest.direct |= self.out.barriers.len() > barriers || to - from >= 2 * SIDE;
+        if selects && !self.is_muted() {
+            self.interest.direct |= self.out.barriers.len() > barriers || self.out.weight - weight >= 2 * SIDE;
         }
     }
 

@@ -9,6 +9,7 @@ mod emit;
 mod express;
 mod follow;
 mod value;
+mod weigh;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::model::{self, Bounds, Function, Module, NameId, Origin, Positions};
 use crate::parse::ptx::Body;
 use emit::Output;
 use follow::Lowering;
+use weigh::Weights;
 
 /// A device function with a body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -138,6 +140,7 @@ struct File<'u> {
     lines: Vec<u32>,
     /// Its functions by name; `None` where there are several.
     by_name: HashMap<&'u [u8], Option<&'u Device>>,
+    weights: Weights<'u>,
     /// Whether exchanges without `.sync` are what their names say.
     knows_exchanges: bool,
 }
@@ -154,9 +157,8 @@ impl<'u> File<'u> {
         }
         let has = |what: &[u8]| memchr::memmem::find(unit.text, what).is_some();
         let is_hip = has(b"hip_runtime") || has(b"__HIP") || unit.name.to_ascii_lowercase().contains("hip");
-        let is_redefined =
-            has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
-        File { unit: *unit, lines, by_name, knows_exchanges: !is_hip && !is_redefined }
+        let is_redefined = has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
+        File { unit: *unit, lines, by_name, weights: Weights::new(unit), knows_exchanges: !is_hip && !is_redefined }
     }
 
     /// Line and column of a byte, from 1.

@@ -78,6 +78,7 @@ fn log_ptx_and_source_tell_of_one_kernel_and_point_at_its_source() {
             "loose-launch-bounds stencil.cu:20",
             "unused-warp-slots stencil.cu:7",
             "unused-warp-slots stencil.cu:50",
+            "unused-warp-slots stencil.cu:36",
             "(local-memory stencil.cu:50)",
         ]
     );
@@ -87,8 +88,8 @@ fn log_ptx_and_source_tell_of_one_kernel_and_point_at_its_source() {
     let spill = &all["findings"][0];
     let beside = &spill["labels"][1];
     assert_eq!((&beside["path"], &beside["line"]), (&json!(format!("{STENCIL}/build.log")), &json!(24)));
-    assert_eq!(all["findings"][7]["reason"], "the table is short, and read once");
-    assert!(all["findings"][7]["message"].as_str().unwrap().contains("`table` of line 52"), "{}", all["findings"][7]);
+    assert_eq!(all["findings"][8]["reason"], "the table is short, and read once");
+    assert!(all["findings"][8]["message"].as_str().unwrap().contains("`table` of line 52"), "{}", all["findings"][8]);
 }
 
 #[test]

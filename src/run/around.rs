@@ -1,6 +1,6 @@
 //! The sources around the inputs, which are searched for the kernels of findings, and only where there is a finding.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use aho_corasick::AhoCorasick;
@@ -10,7 +10,7 @@ use super::{Examined, sources};
 use crate::discover;
 use crate::finding::Subject;
 use crate::join;
-use crate::model::{NameId, base};
+use crate::model::{NameId, Place, Report, Unit, base};
 use crate::settle::Verdict;
 
 /// The identifiers of the kernels that findings are on whose place may be a line of a source.
@@ -29,6 +29,11 @@ pub(super) fn wanted(verdict: &Verdict<'_>) -> BTreeSet<Vec<u8>> {
     names.into_iter().filter_map(|name| identifier(report.names.get(name))).collect()
 }
 
+/// The file of a unit, as the system has it.
+fn path_of(report: &Report, unit: &Unit) -> Option<PathBuf> {
+    std::fs::canonicalize(report.file_of(Place { input: unit.input, ..Place::default() })).ok()
+}
+
 /// The last part of a kernel's name, as its source has it.
 fn identifier(name: &[u8]) -> Option<Vec<u8>> {
     let base = base(name);
@@ -42,7 +47,11 @@ fn identifier(name: &[u8]) -> Option<Vec<u8>> {
 /// Reads the sources below `places` that hold one of `names`, for where they declare kernels and what their comments allow.
 pub(super) fn search(names: &BTreeSet<Vec<u8>>, places: &[PathBuf], read: &mut Examined) {
     let Ok(finder) = AhoCorasick::new(names) else { return };
-    let files = discover::source_files(places, true);
+    let mut files = discover::source_files(places, true);
+    let known: HashSet<PathBuf> = read.report.units.iter().filter_map(|unit| path_of(&read.report, unit)).collect();
+    if !known.is_empty() {
+        files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !known.contains(&path)));
+    }
     let first = read.report.units.len();
     let mut found = units::read(&files, Role::Searched, |text| finder.is_match(text), &mut read.report);
     // One that cannot be read was not asked for.

@@ -12,8 +12,9 @@ use warplint::filter::Filter;
 use warplint::gpu::Gpu;
 use warplint::join::{attach, join};
 use warplint::lanes::function::Which;
-use warplint::model::{BlockSize, InputFacts, NameId, Quote, Report, symbol};
-use warplint::parse::cuda::{Aliases, File, Gathered, Scanner, gather, tokens};
+use warplint::lanes::verdict::Confidence;
+use warplint::model::{BlockSize, Bounds, InputFacts, Kernel, Kind, NameId, Quote, Report, symbol};
+use warplint::parse::cuda::{Aliases, File, Gathered, Scanner, gather, lower, tokens};
 use warplint::parse::ptx::{Body, Code, Locations, PtxFault, read_ptx};
 use warplint::parse::{Echo, EchoMode, read_log};
 use warplint::report::{self, Style};
@@ -263,5 +264,37 @@ pub(crate) fn cuda(bytes: &[u8]) {
             within(one.quote, one.span);
             assert!(one.block_at.as_ref().is_none_or(|(range, _)| bytes.get(range.clone()).is_some()));
         }
+    }
+}
+
+/// Device functions of any source become PTX that can be read, and their branches are judged.
+pub(crate) fn lower(bytes: &[u8]) {
+    let functions = lower::functions(bytes, &[]);
+    let constants = |name: &[u8]| (name.len() == 1).then(|| i64::from(name[0]) - 64);
+    let unit = lower::Unit { text: bytes, name: "k.cu", functions: &functions, constants: &constants };
+    let Some(lowered) = lower::lower(&unit) else { return };
+    let (read, result) = read_module(&lowered.text);
+    assert!(result.is_ok(), "{result:?}");
+    assert_eq!(read.modules[0].functions.len(), lowered.functions.len());
+    let mut report = Report::default();
+    let names = &mut report.names;
+    let mut named = |at: usize| names.intern(&bytes[functions[at].name.clone()]);
+    let mut module = lowered.into_module(0, &functions, &mut named, &|_| Bounds::default());
+    for (one, same) in module.functions.iter().zip(&read.modules[0].functions) {
+        assert_eq!((&one.body, &one.parameters, one.branches), (&same.body, &same.parameters, same.branches));
+        assert_eq!((one.body_line, one.head), (same.body_line, same.head));
+    }
+    let positions = module.positions().expect("it was made from a source");
+    assert!(positions.branches.is_sorted_by_key(|(at, _)| *at) && positions.barriers.is_sorted_by_key(|(at, _)| *at));
+    assert!(positions.barriers.iter().all(|(_, byte)| (*byte as usize) < bytes.len()));
+    module.functions.iter_mut().for_each(|one| one.kernel = Some(0));
+    report.inputs.push(read.inputs[0].clone());
+    report.kernels.push(Kernel::new(None, Kind::Entry, None));
+    report.modules.push(module);
+    let depth = Depth::Branches(Which::ByIndex);
+    let numbers = analyse(&report, &Assumptions { depth, ..Assumptions::default() });
+    for found in (0..numbers.branches.all.len()).filter_map(|at| numbers.branches.get(&report, at)) {
+        let confidence = found.branch.judgement.map(|judgement| judgement.confidence);
+        assert_ne!(confidence, Some(Confidence::High), "a source is never sure");
     }
 }

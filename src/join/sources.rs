@@ -102,11 +102,15 @@ impl Table {
         }
         for spot in prototypes {
             let Some(declaration) = report.declaration(spot) else { continue };
-            let known = by_identity.entry(identity(report, declaration)).or_default();
+            let (path, arguments) = identity(report, declaration);
+            // `template __global__ void k<4>(float*);` declares nothing that the template does not.
+            let is_instantiation = arguments.is_some() && by_identity.contains_key(&(path.clone(), None));
+            let known = by_identity.entry((path, arguments)).or_default();
             let fitting: Vec<u32> =
                 known.iter().copied().filter(|at| fits(report, &families, *at, declaration)).collect();
             match fitting.as_slice() {
                 [one] => families[*one as usize].declarations.push(spot),
+                [] if is_instantiation => {}
                 [] => {
                     known.push(narrow(families.len()));
                     families.push(Family { declarations: vec![spot], ..Family::default() });
@@ -507,6 +511,12 @@ mod tests {
             made.launch("copy", Some("float")).launch("copy", Some("double")).launch("copy", Some("T")).told(),
             ["_Z4copyIfEvPT_ k.cu:2 1", "_Z4copyIdEvPT_ k.cu:1 1"]
         );
+    }
+
+    #[test]
+    fn an_explicit_instantiation_is_no_declaration_of_its_own() {
+        let made = Made::new(&["_Z4copyIfEvPT_"]).file("k.cu", &[("<>copy", 1), ("!copy<float>", 1)]);
+        assert_eq!(made.told(), ["_Z4copyIfEvPT_ k.cu:1 0"]);
     }
 
     #[test]

@@ -31,9 +31,11 @@ mod tests {
     use super::super::function::Which;
     use super::super::module::{Shapes, look};
     use super::super::verdict::{Missed, Split, judge};
+    use super::super::warp::{By, of_module};
     use super::*;
     use crate::model::{Bounds, Names};
     use crate::parse::cuda::lower;
+    use crate::parse::ptx::Locations;
 
     fn evidence(weight: f64) -> Evidence {
         let index = Split { mean: 1.0, most: 1.0, robust: 1.0, block: true, taking: 0.5, ..Split::default() };
@@ -311,5 +313,42 @@ mod tests {
         let told = kernel("threadIdx.x % 5");
         assert!(told.iter().any(|(_, verdict, _)| *verdict == Verdict::DivergentIndex), "{told:?}");
         assert_eq!(kernel("threadIdx.x / 32"), []);
+    }
+
+    /// The exchanges of a source that do not wait: how, how many, and on which line.
+    fn exchanges(source: &str) -> Vec<(By, u32, u32)> {
+        let text = source.as_bytes();
+        let functions = lower::functions(text, &[]);
+        let unit = lower::Unit { text, name: "k.cu", functions: &functions, constants: &|_| None };
+        let Some(lowered) = lower::lower(&unit) else { return Vec::new() };
+        let mut names = Names::default();
+        let module = lowered.into_module(0, &functions, &mut |_| names.intern(b"k"), &|_| Bounds::default());
+        let found = of_module(&module, &|_| true);
+        let line = |place: Option<Locations>| place.map_or(0, |place| place.outer.line);
+        found.into_iter().map(|(_, one)| (one.by, one.count, line(one.locations))).collect()
+    }
+
+    #[test]
+    fn exchanges_of_before_sm_70_are_found_where_they_are_called() {
+        let kernel = |body: &str| format!("__global__ void k(int* o) {{ int x = o[threadIdx.x];\n{body} }}");
+        let of = |body: &str| exchanges(&kernel(body));
+        assert_eq!(of("x += __shfl_down(x, 16);\nx += __shfl_xor(x, 1);"), [(By::Shuffle, 1, 2), (By::Shuffle, 1, 3)]);
+        assert_eq!(of("if (__any(x > 0)) o[0] = __ballot(x);"), [(By::Vote, 2, 2)]);
+        assert_eq!(of("x += __shfl_down_sync(~0u, x, 16); if (__any_sync(~0u, x)) o[0] = 1;"), []);
+        assert_eq!(of("#if __CUDA_ARCH__ < 700\nx += __shfl_down(x, 16);\n#endif\n"), []);
+        assert_eq!(exchanges(&format!("#define __shfl_down(x, n) f(x, n)\n{}", kernel("x += __shfl_down(x, 1);"))), []);
+        assert_eq!(exchanges(&format!("#include <hip/hip_runtime.h>\n{}", kernel("x = __shfl(x, 1);"))), []);
+        assert_eq!(exchanges("__device__ int __shfl(int x, int warp) { return x; }"), []);
+    }
+
+    #[test]
+    fn a_reduction_through_volatile_memory_is_found() {
+        let steps = "s[t] += s[t + 16];\ns[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2];";
+        let given = format!("__device__ void reduce(volatile int* s, int t) {{\n{steps} }}");
+        assert_eq!(exchanges(&given), [(By::Memory, 4, 2)]);
+        let own = format!("__global__ void k() {{ volatile __shared__ int s[64]; int t = threadIdx.x;\nif (t < 32) {{ {steps} }} }}");
+        assert_eq!(exchanges(&own), [(By::Memory, 4, 2)]);
+        assert_eq!(exchanges(&given.replace("volatile ", "")), []);
+        assert_eq!(exchanges(&given.replace(";\n", "; __syncwarp();\n").replace("; s", "; __syncwarp(); s")), []);
     }
 }

@@ -7,6 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use super::super::expr::{Id, Tree};
 use super::super::lexer::{Kind, Token};
 use super::super::statement::{self, Body, Tokens, What};
+use super::chain::chains;
 use super::declare::untracked;
 use super::emit::{Label, Output};
 use super::value::{Type, Value, Variable};
@@ -68,6 +69,12 @@ fn has_rows(body: &[u8]) -> bool {
 /// Instructions from which on a side may weigh enough for a report.
 const SIDE: u32 = 16;
 
+/// Declarations of volatile memory that are looked at.
+const DECLARED: usize = 16;
+
+/// Tokens from `volatile` to the name that it declares, at most.
+const NEAR: usize = 16;
+
 /// Iterations that are taken of a loop.
 const TRIPS: u32 = 8;
 
@@ -102,7 +109,9 @@ impl<'l, 'u> Lowering<'l, 'u> {
             interest: Interest::default(),
             steps: 0,
         };
-        this.parameters(&file.tokens(&one.parameters), one.is_kernel);
+        let parameters = file.tokens(&one.parameters);
+        this.parameters(&parameters, one.is_kernel);
+        this.reductions(&parameters);
         this.statement(&body, body.root);
         let unplaced: Vec<Label> = this.labels.values().copied().filter(|label| !this.placed.contains(label)).collect();
         for label in unplaced {
@@ -114,6 +123,42 @@ impl<'l, 'u> Lowering<'l, 'u> {
             // A block of rows, whose ends may be checked.
             || (one.is_kernel && file.unit.text.get(one.body.clone()).is_some_and(has_rows));
         (matters && this.steps < STEPS).then_some(this.out)
+    }
+
+    /// Steps of reductions through volatile memory, at the beginning, where all threads come to.
+    fn reductions(&mut self, parameters: &[Token]) {
+        let text = self.text();
+        let declares = |tokens: &[Token], name: &[u8]| {
+            let volatile = tokens.iter().position(|token| token.of(text) == b"volatile");
+            volatile.is_some_and(|at| {
+                let rest = tokens[at..].iter().take_while(|token| !matches!(token.kind, Kind::Comma | Kind::Semicolon));
+                rest.take(NEAR).any(|token| token.of(text) == name)
+            })
+        };
+        let all = parameters.split(|token| token.kind == Kind::Comma);
+        let statements = self.tokens.split(|token| matches!(token.kind, Kind::Semicolon | Kind::BraceOpen));
+        let volatile: Vec<&[Token]> = all
+            .chain(statements)
+            .filter(|tokens| tokens.iter().any(|token| token.of(text) == b"volatile"))
+            .take(DECLARED)
+            .collect();
+        let is_volatile = |name: &[u8]| volatile.iter().any(|tokens| declares(tokens, name));
+        let found = if volatile.is_empty() || !self.file.knows_exchanges {
+            Vec::new()
+        } else {
+            chains(text, &self.tokens, &is_volatile)
+        };
+        for chain in found {
+            let place = self.file.place(chain.at);
+            self.out.place(place);
+            let register = self.out.register();
+            for _ in 0..chain.steps {
+                self.out.line(format_args!("st.volatile.shared.f32 [%v{register}], %f1;"));
+                let at = self.out.at();
+                self.out.exchanges.push((at, b"volatile".as_slice().into()));
+                self.out.line(format_args!("ld.volatile.shared.f32 %f1, [%v{register}+4];"));
+            }
+        }
     }
 
     pub(super) fn text(&self) -> &'u [u8] {

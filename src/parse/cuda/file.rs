@@ -168,9 +168,7 @@ impl Scanner {
         let mut fold = Fold::new(scopes, &macros, &self.source.launches);
         let lines = Lines::of(text);
         let mut found = Found { text, lines: &lines, file: &mut file };
-        for head in self.source.heads.iter().filter(|head| head.is_kernel) {
-            found.declaration(head, &mut fold);
-        }
+        found.declarations(&self.source.heads, &mut fold);
         for launch in &self.source.launches {
             found.launch(launch, &mut fold, false);
         }
@@ -232,7 +230,15 @@ struct Found<'f> {
 }
 
 impl Found<'_> {
-    fn declaration(&mut self, head: &Head, fold: &mut Fold<'_>) {
+    fn declarations(&mut self, heads: &[Head], fold: &mut Fold<'_>) {
+        for (at, head) in heads.iter().enumerate().filter(|(_, head)| head.is_kernel) {
+            // Functions are not nested: where a body seems to hold another one, it is torn, and not read twice.
+            let end = heads.get(at + 1).map_or(usize::MAX, |next| next.all.start);
+            self.declaration(head, end, fold);
+        }
+    }
+
+    fn declaration(&mut self, head: &Head, end: usize, fold: &mut Fold<'_>) {
         let code = fold.scopes.code;
         let bytes = |range: &Range<usize>| bytes_of(code, range);
         let own = written(code, self.text, head.written.clone());
@@ -244,7 +250,8 @@ impl Found<'_> {
         };
         let extent = bytes(&head.all);
         let lines = (self.lines.number(extent.start), self.lines.number(extent.end.saturating_sub(1)));
-        let arrays = head.body.clone().map(|body| arrays(fold, body, |byte| self.lines.number(byte)));
+        let arrays =
+            head.body.clone().map(|body| arrays(fold, body.start..body.end.min(end), |byte| self.lines.number(byte)));
         self.file.declarations.push(FoundDeclaration {
             name,
             base,
@@ -311,9 +318,7 @@ impl Found<'_> {
             let mut inner = Fold::new(scopes, macros, &body.launches).within(arguments, &around);
             let mut file = File::default();
             let mut found = Found { text: self.text, lines: self.lines, file: &mut file };
-            for head in body.heads.iter().filter(|head| head.is_kernel) {
-                found.declaration(head, &mut inner);
-            }
+            found.declarations(&body.heads, &mut inner);
             for launch in &body.launches {
                 found.launch(launch, &mut inner, true);
             }

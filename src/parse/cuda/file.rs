@@ -435,8 +435,11 @@ fn qualified(scopes: &mut Scopes<'_>, at: usize, own: &[u8]) -> Box<[u8]> {
     parts.join(&b"::"[..]).into()
 }
 
+/// A name that may not be known.
+type Name = Option<Box<[u8]>>;
+
 /// The name of what is launched, and its template arguments: of a variable, those of the kernel that it holds.
-fn callee(callee: &Callee, fold: &mut Fold<'_>) -> (Option<Box<[u8]>>, Option<Box<[u8]>>) {
+fn callee(callee: &Callee, fold: &mut Fold<'_>) -> (Name, Name) {
     let Callee::Name(name, arguments) = callee else { return (None, None) };
     let (code, text) = (fold.scopes.code, fold.scopes.text);
     let mut name = name.clone();

@@ -10,7 +10,7 @@ use super::declare::Type;
 use super::heads::is_upper;
 use super::launches::Launch;
 use super::lexer::Kind;
-use super::scopes::{Block, DEEPEST, Scopes, Variable};
+use super::scopes::{Block, DEEPEST, MOST_OVERLOADS, Scopes, Variable};
 
 /// Something that may change a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -267,7 +267,7 @@ impl Reader<'_, '_> {
         }
         let index = self.argument_index(open, at);
         let Some(declared) = self.scopes.functions.get(callee) else { return false };
-        declared.iter().all(|open| self.parameter_is_value(*open, index))
+        declared.len() <= MOST_OVERLOADS && declared.iter().all(|open| self.parameter_is_value(*open, index))
     }
 
     fn argument_index(&self, open: usize, at: usize) -> usize {

@@ -169,9 +169,7 @@ impl Scanner {
         let mut fold = Fold::new(scopes, &macros, &self.source.launches);
         let lines = Lines::of(text);
         let mut found = Found { text, lines: &lines, file: &mut file };
-        for head in self.source.heads.iter().filter(|head| head.is_kernel) {
-            found.declaration(head, &mut fold);
-        }
+        found.declarations(&self.source.heads, &mut fold);
         for launch in &self.source.launches {
             found.launch(launch, &mut fold, false);
         }
@@ -233,7 +231,15 @@ struct Found<'f> {
 }
 
 impl Found<'_> {
-    fn declaration(&mut self, head: &Head, fold: &mut Fold<'_>) {
+    fn declarations(&mut self, heads: &[Head], fold: &mut Fold<'_>) {
+        for (at, head) in heads.iter().enumerate().filter(|(_, head)| head.is_kernel) {
+            // Functions are not nested: where a body seems to hold another one, it is torn, and not read twice.
+            let end = heads.get(at + 1).map_or(usize::MAX, |next| next.all.start);
+            self.declaration(head, end, fold);
+        }
+    }
+
+    fn declaration(&mut self, head: &Head, end: usize, fold: &mut Fold<'_>) {
         let code = fold.scopes.code;
         let bytes = |range: &Range<usize>| bytes_of(code, range);
         let own = written(code, self.text, head.written.clone());
@@ -245,7 +251,8 @@ impl Found<'_> {
         };
         let extent = bytes(&head.all);
         let lines = (self.lines.number(extent.start), self.lines.number(extent.end.saturating_sub(1)));
-        let arrays = head.body.clone().map(|body| arrays(fold, body, |byte| self.lines.number(byte)));
+        let arrays =
+            head.body.clone().map(|body| arrays(fold, body.start..body.end.min(end), |byte| self.lines.number(byte)));
         self.file.declarations.push(FoundDeclaration {
             name,
             base,
@@ -313,9 +320,7 @@ impl Found<'_> {
             let mut inner = Fold::new(scopes, macros, &body.launches).within(arguments, &around);
             let mut file = File::default();
             let mut found = Found { text: self.text, lines: self.lines, file: &mut file };
-            for head in body.heads.iter().filter(|head| head.is_kernel) {
-                found.declaration(head, &mut inner);
-            }
+            found.declarations(&body.heads, &mut inner);
             for launch in &body.launches {
                 found.launch(launch, &mut inner, true);
             }
@@ -450,8 +455,11 @@ fn qualified(scopes: &mut Scopes<'_>, at: usize, own: &[u8]) -> Box<[u8]> {
     parts.join(&b"::"[..]).into()
 }
 
+/// A name that may not be known.
+type Name = Option<Box<[u8]>>;
+
 /// The name of what is launched, and its template arguments: of a variable, those of the kernel that it holds.
-fn callee(callee: &Callee, fold: &mut Fold<'_>) -> (Option<Box<[u8]>>, Option<Box<[u8]>>) {
+fn callee(callee: &Callee, fold: &mut Fold<'_>) -> (Name, Name) {
     let Callee::Name(name, arguments) = callee else { return (None, None) };
     let (code, text) = (fold.scopes.code, fold.scopes.text);
     let mut name = name.clone();

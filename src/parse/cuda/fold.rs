@@ -24,6 +24,9 @@ const LONGEST: usize = 300;
 /// The parts of a launch's structure.
 const CONFIG: [&[u8]; 3] = [b"gridDim", b"blockDim", b"dynamicSmemBytes"];
 
+/// What a name means outside of a macro's body.
+type Around<'a> = dyn Fn(&[u8]) -> Term + 'a;
+
 /// Folds the expressions of a file, or of a macro's body.
 pub(super) struct Fold<'s> {
     pub(super) scopes: Scopes<'s>,
@@ -34,7 +37,7 @@ pub(super) struct Fold<'s> {
     steps: u32,
     depth: u32,
     /// What the names of a macro's body mean outside of it.
-    around: Option<&'s dyn Fn(&[u8]) -> Term>,
+    around: Option<&'s Around<'s>>,
     /// Names that a macro takes as arguments.
     arguments: Vec<&'s [u8]>,
 }
@@ -54,7 +57,7 @@ impl<'s> Fold<'s> {
     }
 
     /// Of a macro's body, whose arguments are these.
-    pub(super) fn within(mut self, arguments: Vec<&'s [u8]>, around: &'s dyn Fn(&[u8]) -> Term) -> Fold<'s> {
+    pub(super) fn within(mut self, arguments: Vec<&'s [u8]>, around: &'s Around<'s>) -> Fold<'s> {
         self.arguments = arguments;
         self.around = Some(around);
         self

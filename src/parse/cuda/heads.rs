@@ -171,10 +171,11 @@ impl<'h> Reader<'h> {
         let code = self.code;
         let word = self.word(at);
         let mut behind = at + 1;
-        if code.kind(behind) == Kind::Less && word != b"template" {
-            if let Some(close) = code.close_angle(behind, behind + LONGEST) {
-                behind = close + 1;
-            }
+        if word != b"template"
+            && code.kind(behind) == Kind::Less
+            && let Some(close) = code.close_angle(behind, behind + LONGEST)
+        {
+            behind = close + 1;
         }
         let is_operator = word == b"operator";
         while is_operator && code.kind(behind) != Kind::ParenOpen && code.kind(behind) != Kind::Semicolon {

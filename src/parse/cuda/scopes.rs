@@ -15,6 +15,9 @@ pub(super) const DEEPEST: usize = 64;
 /// Tokens of the head of a block, at most.
 const LONGEST_HEAD: usize = 400;
 
+/// Functions of one name that are looked at; where there are more, none is.
+pub(super) const MOST_OVERLOADS: usize = 16;
+
 /// The scope of a file, which no bracket opens.
 const FILE: u32 = NONE;
 
@@ -507,7 +510,9 @@ impl<'s> Scopes<'s> {
                 }
                 Kind::BraceOpen => {
                     self.note_function(function.filter(|_| place.is_unordered));
-                    let behind = code.behind(here);
+                    // What is never closed reaches to the end.
+                    let Some(close) = code.partner(here).filter(|close| *close > here) else { return end };
+                    let behind = close + 1;
                     if !matches!(code.kind(behind), Kind::Semicolon | Kind::Comma) {
                         return behind;
                     }
@@ -534,7 +539,10 @@ impl<'s> Scopes<'s> {
         if let Some(open) = open.filter(|open| *open != usize::MAX) {
             let name = self.word(open - 1);
             if !is_keyword(name) {
-                self.functions.entry(name).or_default().push(open);
+                let known = self.functions.entry(name).or_default();
+                if known.len() <= MOST_OVERLOADS {
+                    known.push(open);
+                }
             }
         }
     }

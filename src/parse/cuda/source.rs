@@ -30,6 +30,10 @@ impl Source {
             let token = self.code.tokens.partition_point(|token| (token.end as usize) <= start);
             self.sign(text, token, (start, end), in_macro, aliases);
         }
+        self.read_heads(text, in_macro, aliases);
+    }
+
+    fn read_heads(&mut self, text: &[u8], in_macro: bool, aliases: &Aliases) {
         let mut behind = 0;
         for at in 0..self.attributes.len() {
             let attribute = self.attributes[at];

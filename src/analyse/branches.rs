@@ -156,9 +156,8 @@ pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t T
         found.modules.push(looked);
         // Before sm_70 the lanes of a warp run in step.
         let is_source = module.positions().is_some();
-        let looks = |one: &Function| {
-            one.kernel.is_some() && (is_source || one.arch.is_some_and(|arch| arch.at_least(7, 0)))
-        };
+        let looks =
+            |one: &Function| one.kernel.is_some() && (is_source || one.arch.is_some_and(|arch| arch.at_least(7, 0)));
         let loose = |(function, exchange)| Loose { module: number, function, exchange, quotes: None };
         found.exchanges.extend(of_module(module, &looks).into_iter().map(loose));
     }

@@ -5,9 +5,9 @@ use memchr::memmem;
 use super::super::expr::{Binary, Id, List, What};
 use super::super::lexer::Kind;
 use super::super::statement::Tokens;
+use super::Device;
 use super::follow::Lowering;
 use super::value::{Group, Type, Value, Variable};
-use super::Device;
 
 impl<'u> Lowering<'_, 'u> {
     pub(super) fn call(&mut self, callee: Id, arguments: List, tokens: (u32, u32)) -> Value {
@@ -95,9 +95,8 @@ impl<'u> Lowering<'_, 'u> {
         Some(Value::Group(match name {
             b"this_thread_block" => Group::Block,
             b"this_grid" => Group::Grid,
-            b"coalesced_threads" | b"this_cluster" | b"this_multi_grid" | b"labeled_partition" | b"binary_partition" => {
-                Group::Other
-            }
+            b"coalesced_threads" | b"this_cluster" | b"this_multi_grid" | b"labeled_partition"
+            | b"binary_partition" => Group::Other,
             b"tiled_partition" => {
                 let of = self.all(arguments).first().copied();
                 let size = match self.tree.get(callee).what {
@@ -191,13 +190,13 @@ impl<'u> Lowering<'_, 'u> {
 
     fn exchange(&mut self, name: &'u [u8], arguments: List, tokens: (u32, u32)) -> Option<Value> {
         let old = match name {
-            b"__shfl" => "shfl.idx.b32 %v0, %v0, 0, 31;",
-            b"__shfl_down" => "shfl.down.b32 %v0, %v0, 1, 31;",
-            b"__shfl_up" => "shfl.up.b32 %v0, %v0, 1, 0;",
-            b"__shfl_xor" => "shfl.bfly.b32 %v0, %v0, 1, 31;",
-            b"__any" => "vote.any.pred %p0, %p0;",
-            b"__all" => "vote.all.pred %p0, %p0;",
-            b"__ballot" => "vote.ballot.b32 %v0, %p0;",
+            b"__shfl" => "shfl.idx.b32 %s, %s, 0, 31;",
+            b"__shfl_down" => "shfl.down.b32 %s, %s, 1, 31;",
+            b"__shfl_up" => "shfl.up.b32 %s, %s, 1, 0;",
+            b"__shfl_xor" => "shfl.bfly.b32 %s, %s, 1, 31;",
+            b"__any" => "vote.any.pred %q, %q;",
+            b"__all" => "vote.all.pred %q, %q;",
+            b"__ballot" => "vote.ballot.b32 %s, %q;",
             _ => "",
         };
         if !old.is_empty() {
@@ -226,9 +225,8 @@ impl<'u> Lowering<'_, 'u> {
             b"__shfl_sync" => {
                 let values = self.all(arguments);
                 Some(match values[..] {
-                    [_, value, Value::Constant(lane, _)] | [_, value, Value::Constant(lane, _), Value::Constant(32, _)] => {
-                        self.shuffled(value, lane)
-                    }
+                    [_, value, Value::Constant(lane, _)]
+                    | [_, value, Value::Constant(lane, _), Value::Constant(32, _)] => self.shuffled(value, lane),
                     _ => {
                         self.out.fill(1);
                         Value::Unknown
@@ -417,7 +415,8 @@ impl<'u> Lowering<'_, 'u> {
         }
         let count = tokens.len();
         let mut names = Vec::new();
-        for (at, declaration) in self.file.tokens(&one.parameters).split(|token| token.kind == Kind::Comma).enumerate() {
+        for (at, declaration) in self.file.tokens(&one.parameters).split(|token| token.kind == Kind::Comma).enumerate()
+        {
             if declaration.is_empty() {
                 continue;
             }

@@ -38,7 +38,8 @@ impl<'u> Lowering<'_, 'u> {
         let tokens = &tokens[..default];
         let is_array = tokens.iter().any(|token| token.kind == Kind::BracketOpen);
         let is_pointer = tokens.iter().any(|token| matches!(token.kind, Kind::Star | Kind::And | Kind::AndAnd));
-        let Some(at) = tokens.iter().rposition(|token| token.kind == Kind::Word && !is_qualifier(token.of(text))) else {
+        let Some(at) = tokens.iter().rposition(|token| token.kind == Kind::Word && !is_qualifier(token.of(text)))
+        else {
             return;
         };
         let name = tokens[at].of(text);
@@ -127,9 +128,7 @@ impl<'u> Lowering<'_, 'u> {
             _ => return Variable::UNKNOWN,
         };
         let register = self.out.register();
-        if is_constant
-            && let Some(Value::Constant(value, _)) = value
-        {
+        if is_constant && let Some(Value::Constant(value, _)) = value {
             return Variable { holds: Value::Constant(kind.wrapped(value), kind), is_constant };
         }
         let is_index = value.is_some_and(Value::is_index);
@@ -295,9 +294,13 @@ pub(super) fn untracked<'u>(text: &'u [u8], tokens: &[Token], partners: &[u32]) 
             Kind::And if (!is_operand || is_return) && kind(at + 1) == Some(Kind::Word) => {
                 found.insert(tokens[at + 1].of(text));
             }
-            Kind::BracketOpen if (!is_operand || is_return) && kind(at + 1) != Some(Kind::BracketOpen) && at >= lambda_end => {
+            Kind::BracketOpen
+                if (!is_operand || is_return) && kind(at + 1) != Some(Kind::BracketOpen) && at >= lambda_end =>
+            {
                 lambda_end = partner(at)
-                    .and_then(|close| (close..tokens.len().min(close + 64)).find(|at| kind(*at) == Some(Kind::BraceOpen)))
+                    .and_then(|close| {
+                        (close..tokens.len().min(close + 64)).find(|at| kind(*at) == Some(Kind::BraceOpen))
+                    })
                     .and_then(partner)
                     .unwrap_or(0);
             }

@@ -108,8 +108,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
         this.parameters(&parameters, one.is_kernel);
         this.reductions(&parameters);
         this.statement(&body, body.root);
-        let unplaced: Vec<Label> =
-            this.labels.values().copied().filter(|label| !this.placed.contains(label)).collect();
+        let unplaced: Vec<Label> = this.labels.values().copied().filter(|label| !this.placed.contains(label)).collect();
         for label in unplaced {
             this.out.put(label);
         }
@@ -364,7 +363,8 @@ impl<'l, 'u> Lowering<'l, 'u> {
     ) {
         let extent = self.extent(tokens);
         let (barriers, exits) = (self.out.barriers.len(), self.exits);
-        let are_alike = otherwise.is_some_and(|otherwise| self.are_alike(body.get(then).tokens, body.get(otherwise).tokens));
+        let are_alike =
+            otherwise.is_some_and(|otherwise| self.are_alike(body.get(then).tokens, body.get(otherwise).tokens));
         // What differs in values alone is one code for a compiler.
         let condition = if are_alike { Value::Unknown } else { condition };
         let (other, end) = (self.out.label(), self.out.label());

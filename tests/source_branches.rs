@@ -53,7 +53,8 @@ fn told(text: &[u8], name: &str, block: BlockSize) -> Vec<Told> {
 /// A file with the macros of the header that it begins with, in as many lines.
 fn source(folder: &Path, file: &str) -> Vec<u8> {
     let own = fs::read_to_string(folder.join(file)).unwrap();
-    let header = ["common.cuh", "own.cuh"].map(|name| fs::read_to_string(folder.join(name)).unwrap_or_default()).concat();
+    let header =
+        ["common.cuh", "own.cuh"].map(|name| fs::read_to_string(folder.join(name)).unwrap_or_default()).concat();
     let macros: Vec<&str> = header.lines().filter(|line| line.starts_with("#define") && line.contains(")")).collect();
     // Directives do not count for a function that ends before them.
     format!("{own}\n{}\n", macros.join("\n")).into_bytes()

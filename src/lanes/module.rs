@@ -35,6 +35,9 @@ pub struct Looked {
 /// Calls of one function that are told apart; where there are more, what they pass is unknown.
 const CALLERS: usize = 4;
 
+/// Functions of sources that share what may be computed for a module, at least.
+const OF_SOURCES: usize = 20;
+
 /// Looks at the functions of a module that `shapes` gives a shape for.
 #[must_use]
 pub fn look(
@@ -161,6 +164,9 @@ impl<'m> Plan<'m> {
         } else {
             shapes.all.iter().map(|shape| (*shape, &unknown)).collect()
         };
+        let is_source = self.module.positions().is_some();
+        // A tree of sources has many files, of which each is a module.
+        let functions = if is_source { self.branching.max(OF_SOURCES) } else { self.branching };
         let mut calls = Vec::new();
         let mut found = Vec::new();
         for (shape, arguments) in &ways {
@@ -169,9 +175,9 @@ impl<'m> Plan<'m> {
                 shape: *shape,
                 shape_known: shapes.known || ways.len() > 1 || called,
                 arguments,
-                budget: Budget::of(one.body.len(), self.branching, which),
+                budget: Budget::of(one.body.len(), functions, which),
                 which,
-                is_source: self.module.positions().is_some(),
+                is_source,
                 callee: &|name| self.weights.get(name).copied(),
             };
             let (branches, passes) = function::branches(&task, &follows);

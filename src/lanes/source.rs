@@ -222,14 +222,13 @@ mod tests {
 
     #[test]
     fn dead_and_uncertain_code_is_silent() {
-        let sides = "{ for (int j = 0; j < 9; j++) o[j] *= 2.f; } else { for (int j = 8; j > 0; j--) o[j] = o[j - 1] + 3.f; }";
+        let sides =
+            "{ for (int j = 0; j < 9; j++) o[j] *= 2.f; } else { for (int j = 8; j > 0; j--) o[j] = o[j - 1] + 3.f; }";
         let kernel = |condition: &str| format!("__global__ void k(float* o) {{\n{condition} {sides}\n}}");
         assert_eq!(found(&kernel("if (threadIdx.x & 1)")).len(), 1);
-        for condition in [
-            "if constexpr (threadIdx.x & 1)",
-            "#if X\n}\n#endif\nif (threadIdx.x & 1)",
-            "return; if (threadIdx.x & 1)",
-        ] {
+        for condition in
+            ["if constexpr (threadIdx.x & 1)", "#if X\n}\n#endif\nif (threadIdx.x & 1)", "return; if (threadIdx.x & 1)"]
+        {
             assert_eq!(found(&kernel(condition)), [], "{condition}");
         }
         let muted = format!("__global__ void k(float* o) {{\n#if X\nif (threadIdx.x & 1) {sides}\n#endif\n}}");
@@ -239,7 +238,8 @@ mod tests {
     #[test]
     fn loops_are_told_whose_lanes_leave_far_apart() {
         let kernel = |head: &str| format!("__global__ void k(float* o, int n) {{ {head} o[0] += 1.f; }}");
-        let divergent = |head: &str| found(&kernel(head)).iter().any(|(_, verdict, _)| *verdict == Verdict::DivergentIndex);
+        let divergent =
+            |head: &str| found(&kernel(head)).iter().any(|(_, verdict, _)| *verdict == Verdict::DivergentIndex);
         for head in [
             "for (int k = 0; k < (threadIdx.x & 31); k++)",
             "for (int k = threadIdx.x; k < n; k++)",
@@ -346,7 +346,9 @@ mod tests {
         let steps = "s[t] += s[t + 16];\ns[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2];";
         let given = format!("__device__ void reduce(volatile int* s, int t) {{\n{steps} }}");
         assert_eq!(exchanges(&given), [(By::Memory, 4, 2)]);
-        let own = format!("__global__ void k() {{ volatile __shared__ int s[64]; int t = threadIdx.x;\nif (t < 32) {{ {steps} }} }}");
+        let own = format!(
+            "__global__ void k() {{ volatile __shared__ int s[64]; int t = threadIdx.x;\nif (t < 32) {{ {steps} }} }}"
+        );
         assert_eq!(exchanges(&own), [(By::Memory, 4, 2)]);
         assert_eq!(exchanges(&given.replace("volatile ", "")), []);
         assert_eq!(exchanges(&given.replace(";\n", "; __syncwarp();\n").replace("; s", "; __syncwarp(); s")), []);

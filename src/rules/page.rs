@@ -120,6 +120,21 @@ struct FrontMatter {
     options: BTreeMap<String, Setting>,
 }
 
+/// Front matter of nothing but the five words that every page has, as most pages have it: read at every start of the program,
+/// it need not be parsed as TOML.
+fn plain(front: &str) -> Option<FrontMatter> {
+    const KEYS: [&str; 5] = ["summary", "level", "basis", "group", "since"];
+    let mut lines = front.lines();
+    let mut word = |key: &str| {
+        let rest = lines.next()?.strip_prefix(key)?.strip_prefix(" = \"")?;
+        rest.strip_suffix('"').filter(|word| !word.contains(['"', '\\'])).map(str::to_owned)
+    };
+    let [summary, level, basis, group, since] = KEYS.map(&mut word);
+    let (summary, level, basis, group, since) = (summary?, level?, basis?, group?, since?);
+    let group = Group::ALL.into_iter().find(|one| one.name() == group)?;
+    lines.all(str::is_empty).then(|| FrontMatter { summary, level, basis, group, since, options: BTreeMap::new() })
+}
+
 impl Page {
     /// Reads the text of a page.
     ///
@@ -128,7 +143,10 @@ impl Page {
     pub fn read(text: &'static str) -> Result<Page, PageError> {
         let rest = text.strip_prefix("+++\n").ok_or(PageError::NoFrontMatter)?;
         let (front, body) = rest.split_once("\n+++\n").ok_or(PageError::NoFrontMatter)?;
-        let front: FrontMatter = toml::from_str(front)?;
+        let front = match plain(front) {
+            Some(front) => front,
+            None => toml::from_str(front)?,
+        };
         let basis =
             [Basis::Measured, Basis::Computed, Basis::Inferred].into_iter().find(|basis| basis.name() == front.basis);
         Ok(Page {
@@ -146,5 +164,30 @@ impl Page {
     #[must_use]
     pub fn defaults(&self) -> toml::Table {
         self.options.iter().map(|(name, setting)| (name.clone(), setting.default.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_front_matter_is_what_a_parser_of_toml_makes_of_it() {
+        let mut count = 0;
+        for rule in super::super::RULES {
+            let front = rule.text.strip_prefix("+++\n").and_then(|rest| rest.split_once("\n+++\n")).expect("a page").0;
+            let Some(plain) = plain(front) else { continue };
+            let parsed: FrontMatter = toml::from_str(front).expect("front matter");
+            let words = |one: &FrontMatter| {
+                [&one.summary, &one.level, &one.basis, &one.since].map(Clone::clone)
+            };
+            assert_eq!((words(&plain), plain.group), (words(&parsed), parsed.group));
+            assert!(parsed.options.is_empty());
+            count += 1;
+        }
+        assert!(count > 10, "{count}");
+        for text in ["summary = \"a\"", "level = \"note\"\nsummary = \"a\"", "", "summary = \"a\\n\"\nlevel = \"x\""] {
+            assert!(plain(text).is_none(), "{text}");
+        }
     }
 }

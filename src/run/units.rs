@@ -48,7 +48,8 @@ pub(super) fn read(
     report: &mut Report,
 ) -> Units {
     let mut units = Units::default();
-    let before = Aliases::default();
+    // What is made to find macros fast in many files takes longer than one file does.
+    let before = if files.len() > MANY { Aliases::for_many() } else { Aliases::default() };
     let reader = |aliases| Reader { role, wanted: &wanted, aliases };
     let mut found: Vec<Outcome> =
         files.par_iter().map_init(Scanner::default, |scanner, file| reader(&before).read(file, scanner)).collect();
@@ -86,6 +87,9 @@ pub(super) fn read(
     }
     units
 }
+
+/// Files from which on finding macros fast is worth more preparation.
+const MANY: usize = 8;
 
 /// Functions of a source as PTX, with the names that the source has for them.
 struct Made {

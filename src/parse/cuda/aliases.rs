@@ -1,6 +1,6 @@
 //! Macros that stand for `__global__`, `__device__` or launch bounds: without them, whole projects seem to have no kernel.
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use hashbrown::HashMap;
 use memchr::memmem;
 
@@ -57,18 +57,28 @@ const SIGNS: [&str; 6] =
 pub struct Aliases {
     names: HashMap<Box<[u8]>, Meaning>,
     finder: Option<AhoCorasick>,
+    /// Whether it was made for many files.
+    is_for_many: bool,
 }
 
 impl Default for Aliases {
     fn default() -> Aliases {
         let names = KNOWN.iter().map(|(name, meaning)| (name.as_bytes().into(), *meaning)).collect();
-        let mut aliases = Aliases { names, finder: None };
+        let mut aliases = Aliases { names, finder: None, is_for_many: false };
         aliases.build();
         aliases
     }
 }
 
 impl Aliases {
+    /// Those of libraries, to be looked for in so many files that finding them fast is worth more preparation.
+    #[must_use]
+    pub fn for_many() -> Aliases {
+        let mut aliases = Aliases { is_for_many: true, ..Aliases::default() };
+        aliases.build();
+        aliases
+    }
+
     /// Adds what files of a project define. Whether any is new, so that files read without it are to be read again where
     /// they hold its name. What stands for `__device__` alone counts in its own file only: whole libraries use such a name.
     pub fn add(&mut self, found: impl IntoIterator<Item = (Box<[u8]>, Meaning)>) -> bool {
@@ -124,7 +134,8 @@ impl Aliases {
         let mut words: Vec<&[u8]> = macros.map(|(name, _)| &**name).collect();
         words.sort_unstable();
         words.extend(SIGNS.iter().map(|sign| sign.as_bytes()));
-        self.finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(words).ok();
+        let kind = (!self.is_for_many).then_some(AhoCorasickKind::NoncontiguousNFA);
+        self.finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).kind(kind).build(words).ok();
     }
 }
 

@@ -548,9 +548,7 @@ impl Parser<'_> {
         let follows = at + 1 >= to
             || matches!(
                 self.kind_at(at + 1),
-                Some(
-                    Kind::Assign | Kind::Comma | Kind::BracketOpen | Kind::ParenOpen | Kind::BraceOpen | Kind::Colon
-                )
+                Some(Kind::Assign | Kind::Comma | Kind::BracketOpen | Kind::ParenOpen | Kind::BraceOpen | Kind::Colon)
             );
         is_pointer || (is_name && follows)
     }

@@ -190,13 +190,13 @@ impl<'u> Lowering<'_, 'u> {
 
     fn exchange(&mut self, name: &'u [u8], arguments: List, tokens: (u32, u32)) -> Option<Value> {
         let old = match name {
-            b"__shfl" => "shfl.idx.b32 %v0, %v0, 0, 31;",
-            b"__shfl_down" => "shfl.down.b32 %v0, %v0, 1, 31;",
-            b"__shfl_up" => "shfl.up.b32 %v0, %v0, 1, 0;",
-            b"__shfl_xor" => "shfl.bfly.b32 %v0, %v0, 1, 31;",
-            b"__any" => "vote.any.pred %p0, %p0;",
-            b"__all" => "vote.all.pred %p0, %p0;",
-            b"__ballot" => "vote.ballot.b32 %v0, %p0;",
+            b"__shfl" => "shfl.idx.b32 %s, %s, 0, 31;",
+            b"__shfl_down" => "shfl.down.b32 %s, %s, 1, 31;",
+            b"__shfl_up" => "shfl.up.b32 %s, %s, 1, 0;",
+            b"__shfl_xor" => "shfl.bfly.b32 %s, %s, 1, 31;",
+            b"__any" => "vote.any.pred %q, %q;",
+            b"__all" => "vote.all.pred %q, %q;",
+            b"__ballot" => "vote.ballot.b32 %s, %q;",
             _ => "",
         };
         if !old.is_empty() {
@@ -415,7 +415,8 @@ impl<'u> Lowering<'_, 'u> {
         }
         let count = tokens.len();
         let mut names = Vec::new();
-        for (at, declaration) in self.file.tokens(&one.parameters).split(|token| token.kind == Kind::Comma).enumerate() {
+        for (at, declaration) in self.file.tokens(&one.parameters).split(|token| token.kind == Kind::Comma).enumerate()
+        {
             if declaration.is_empty() {
                 continue;
             }

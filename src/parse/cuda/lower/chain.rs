@@ -60,7 +60,10 @@ fn step<'t>(text: &'t [u8], tokens: &[Token], at: usize) -> Option<(&'t [u8], &'
     let kind = |at: usize| tokens.get(at).map(|token| token.kind);
     let begins = [Kind::Word, Kind::BracketOpen, Kind::Word, Kind::BracketClose];
     let is_written = (0..4).all(|ahead| kind(at + ahead) == Some(begins[ahead]))
-        && matches!(kind(at + 4), Some(Kind::Assign | Kind::PlusAssign | Kind::StarAssign | Kind::OrAssign | Kind::AndAssign));
+        && matches!(
+            kind(at + 4),
+            Some(Kind::Assign | Kind::PlusAssign | Kind::StarAssign | Kind::OrAssign | Kind::AndAssign)
+        );
     if !is_written {
         return None;
     }
@@ -93,7 +96,10 @@ mod tests {
     #[test]
     fn a_reduction_without_synchronisation_is_a_chain() {
         assert_eq!(steps("s[t] += s[t + 32]; s[t] += s[t + 16]; s[t] += s[t + 8]; s[t] += s[t + 4];"), [4]);
-        assert_eq!(steps("if (B >= 64) s[t] = v = v + s[t + 32]; if (B >= 32) s[t] = v = v + s[t + 16]; s[t] = v + s[t + 8];"), [3]);
+        assert_eq!(
+            steps("if (B >= 64) s[t] = v = v + s[t + 32]; if (B >= 32) s[t] = v = v + s[t + 16]; s[t] = v + s[t + 8];"),
+            [3]
+        );
         assert_eq!(steps("s[t] = max(s[t], s[t + 4]); s[t] = max(s[t], s[t + 2]); s[t] = max(s[t], s[t + 1]);"), [3]);
     }
 

@@ -23,7 +23,7 @@ impl<'u> Lowering<'_, 'u> {
             What::Index { .. } => {
                 self.address(id);
                 self.out.fill(1);
-                self.out.line(format_args!("ld.global.f32 %f1, [%v0];"));
+                self.out.line(format_args!("ld.global.f32 %f1, [%a];"));
                 Value::Unknown
             }
             What::Unary(op, of) => self.unary(op, of),
@@ -247,7 +247,7 @@ impl<'u> Lowering<'_, 'u> {
             Unary::Complement => self.binary(Binary::ExclusiveOr, value, Value::Constant(-1, Type::I32)),
             Unary::Increment | Unary::Decrement => self.changed_by_one(op, of, value),
             Unary::Dereference => {
-                self.out.line(format_args!("ld.global.f32 %f1, [%v0];"));
+                self.out.line(format_args!("ld.global.f32 %f1, [%a];"));
                 Value::Unknown
             }
             Unary::AddressOf => Value::Unknown,
@@ -308,7 +308,7 @@ impl<'u> Lowering<'_, 'u> {
     /// Writes to what an expression names.
     fn write(&mut self, to: Id, value: Value) -> Value {
         if !matches!(self.tree.get(to).what, What::Name { .. }) {
-            self.out.line(format_args!("st.global.f32 [%v0], %f1;"));
+            self.out.line(format_args!("st.global.f32 [%a], %f1;"));
             return value;
         }
         let name = self.last_word(to);
@@ -627,7 +627,9 @@ fn folded(op: Binary, a: i64, b: i64, kind: Type) -> Value {
         Binary::Subtract => Some(a.wrapping_sub(b)),
         Binary::Multiply => Some(a.wrapping_mul(b)),
         Binary::Divide if kind == Type::U64 => a.cast_unsigned().checked_div(b.cast_unsigned()).map(u64::cast_signed),
-        Binary::Remainder if kind == Type::U64 => a.cast_unsigned().checked_rem(b.cast_unsigned()).map(u64::cast_signed),
+        Binary::Remainder if kind == Type::U64 => {
+            a.cast_unsigned().checked_rem(b.cast_unsigned()).map(u64::cast_signed)
+        }
         Binary::Divide => a.checked_div(b),
         Binary::Remainder => a.checked_rem(b),
         Binary::ShiftLeft => shift.map(|by| a.wrapping_shl(by)),

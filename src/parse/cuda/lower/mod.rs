@@ -133,7 +133,7 @@ impl Lowered {
         positions.branches.extend(output.branches.iter().map(|(at, extent)| (start + at, extent.clone())));
         positions.barriers.extend(output.barriers.iter().map(|(at, byte)| (start + at, *byte)));
         positions.exchanges.extend(output.exchanges.iter().map(|(at, word)| (start + at, word.clone())));
-        self.functions.push(LoweredFunction { of, head, parameters, body: body..self.text.len() });
+        self.functions.push(LoweredFunction { of, head, parameters, body: body..self.text.len() - 1 });
     }
 }
 
@@ -161,7 +161,8 @@ impl<'u> File<'u> {
         }
         let has = |what: &[u8]| memchr::memmem::find(unit.text, what).is_some();
         let is_hip = has(b"hip_runtime") || has(b"__HIP") || unit.name.to_ascii_lowercase().contains("hip");
-        let is_redefined = has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
+        let is_redefined =
+            has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
         File { unit: *unit, lines, by_name, weights: Weights::new(unit), knows_exchanges: !is_hip && !is_redefined }
     }
 

@@ -38,7 +38,12 @@ impl<'u> Weights<'u> {
     }
 
     /// What a call of `name` costs; `device` is the function of the file that it names.
-    pub(super) fn of(&self, name: &'u [u8], device: Option<&'u Device>, devices: &HashMap<&'u [u8], Option<&'u Device>>) -> u32 {
+    pub(super) fn of(
+        &self,
+        name: &'u [u8],
+        device: Option<&'u Device>,
+        devices: &HashMap<&'u [u8], Option<&'u Device>>,
+    ) -> u32 {
         self.weigh(name, device, devices, 0)
     }
 
@@ -156,7 +161,8 @@ mod tests {
     fn what_calls_itself_or_others_without_end_is_weighed_once() {
         let circle = "#define A(x) B(x) + B(x)\n#define B(x) A(x) + A(x)\n";
         assert_eq!(weight(circle, "A"), 2 * (2 * CALL + 1) + 1);
-        let wide: String = (0..40).map(|at| format!("#define M{at}(x) {}\n", format!("M{}(x) ", at + 1).repeat(50))).collect();
+        let wide: String =
+            (0..40).map(|at| format!("#define M{at}(x) {}\n", format!("M{}(x) ", at + 1).repeat(50))).collect();
         assert_eq!(weight(&wide, "M0"), MOST);
     }
 }

@@ -1,9 +1,12 @@
 //! The straight line from a command line to an outcome.
 
+mod around;
 mod assemble;
 mod broken_ptx;
 mod inputs;
 mod sources;
+mod stale;
+mod units;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -20,19 +23,21 @@ use crate::cli::{
 };
 use crate::command::{gpus, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
-use crate::discover::{self, Sources, check_sources};
+use crate::discover::{self, Input, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
 use crate::join::{attach, join};
 use crate::lanes::function::Which;
-use crate::model::{MessageKind, Report, symbol};
+use crate::model::{MessageKind, Place, Report, symbol};
 use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
 use crate::suppress;
+
+use units::{Role, Units};
 
 /// The streams of a process.
 pub struct Streams<'s> {
@@ -63,7 +68,7 @@ pub struct Terminal {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("`{what}` is not part of warplint {version} yet", version = env!("CARGO_PKG_VERSION"))]
 #[diagnostic(help(
-    "this version reads build logs and PTX, and writes the formats human, short and json; `warplint --help` lists its options"
+    "this version reads build logs, PTX and CUDA sources, and writes the formats human, short and json; `warplint --help` lists its options"
 ))]
 struct NotYet {
     what: String,
@@ -208,7 +213,17 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         return short_help(streams);
     };
     let allows = config.allows();
-    let verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+    let mut read = read;
+    let mut verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+    let names = around::wanted(&verdict);
+    if args.input.source.is_empty()
+        && read.report.units.iter().all(|unit| unit.input >= Place::SOURCE)
+        && !names.is_empty()
+    {
+        drop(verdict);
+        around::search(&names, &places_around(&args.input), &mut read);
+        verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+    }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
     output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
     if read.unreadable {
@@ -265,7 +280,7 @@ fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> mie
     let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(Which::All), streams)? else {
         return short_help(streams);
     };
-    if read.report.modules.is_empty() {
+    if read.report.modules.is_empty() && read.report.units.is_empty() {
         return Err(NoPtx.into());
     }
     let context = Context::new(&read.report, &read.numbers);
@@ -278,8 +293,8 @@ fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> mie
 
 /// A list of branches that was asked of something else than code.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("there is no PTX in the input, and a log tells nothing of branches")]
-#[diagnostic(help("compile with `nvcc -ptx -lineinfo`, and give warplint the .ptx file"))]
+#[error("there is neither PTX nor a source in the input, and a log tells nothing of branches")]
+#[diagnostic(help("give warplint the .cu file; or, which tells more, the .ptx file of `nvcc -ptx -lineinfo`"))]
 struct NoPtx;
 
 /// A table of nothing measured nothing.
@@ -396,6 +411,8 @@ struct Examined {
     numbers: Numbers,
     /// An input could not be read to its end.
     unreadable: bool,
+    /// What the sources say beside what the report holds of them.
+    units: Units,
 }
 
 /// discover ─► parse ─► join ─► analyse. `None` when there is nothing to read.
@@ -420,6 +437,7 @@ fn examine(
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen = HashSet::new();
     let mut module_paths = Vec::new();
+    let mut source_files: Vec<SourceFile> = Vec::new();
     for path in paths {
         let found = match discover::inputs(path) {
             Ok(found) => found,
@@ -432,9 +450,19 @@ fn examine(
             if discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
                 continue;
             }
+            if let Input::Source(file) = input {
+                source_files.push(file);
+                continue;
+            }
             failures.extend(inputs::read(&input, args.passthrough, look, &mut report, streams).err());
             module_paths.resize(report.modules.len(), input.path().map(Path::to_owned));
         }
+    }
+    let mut units = units::read(&source_files, Role::Given { lower: depth != Depth::None }, |_| true, &mut report);
+    failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
+    if report.inputs.is_empty() && failures.is_empty() {
+        // Headers, and no device code in any.
+        failures.extend(args.paths.first().map(|folder| discover::nothing_in(folder).into()));
     }
     if report.inputs.is_empty()
         && let Some(first) = failures.pop()
@@ -450,23 +478,36 @@ fn examine(
         show(failure, look, streams);
         unreadable = true;
     }
+    let searched = searched_files(args, &seen);
+    units.add(units::read(&searched, Role::Searched, |_| true, &mut report));
     join(&mut report);
     filter.apply(&mut report)?;
     attach(&mut report);
     let (entries, patterns) = config.entries(&mut report);
+    let mut remarks = suppress::of_modules(&mut report);
+    remarks.extend(suppress::of_units(&mut report, &units.comments));
     let assumptions = Assumptions {
         gpus: config.gpus.iter().map(|(_, gpu)| gpu.clone()).collect(),
         block: args.block,
         dynamic_shared: args.dynamic_shared,
         entries,
         patterns,
-        remarks: suppress::of_modules(&mut report),
+        remarks,
         depth,
     };
     let mut numbers = analyse(&report, &assumptions);
+    let places = source_places(args);
+    stale::check(&report, &mut numbers, &places);
     let every = depth == Depth::Branches(Which::All);
-    sources::attach(&mut report, &mut numbers, source_places(args), every);
-    Ok(Some(Examined { report, numbers, unreadable }))
+    sources::attach(&mut report, &mut numbers, places, &mut units, every);
+    Ok(Some(Examined { report, numbers, unreadable, units }))
+}
+
+/// The sources that `--source` names and that are no inputs: what they say of the kernels of logs and PTX counts.
+fn searched_files(args: &InputArgs, seen: &HashSet<PathBuf>) -> Vec<SourceFile> {
+    let mut files = discover::source_files(&args.source, false);
+    files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !seen.contains(&path)));
+    files
 }
 
 /// Where sources are searched for: what was named for it, else around the inputs, and in the working folder.
@@ -474,8 +515,13 @@ fn source_places(args: &InputArgs) -> Sources {
     if !args.source.is_empty() {
         return Sources::named(args.source.clone());
     }
+    Sources::around(places_around(args))
+}
+
+/// The folders among the inputs, and the working folder.
+fn places_around(args: &InputArgs) -> Vec<PathBuf> {
     let folders = args.paths.iter().filter(|path| path.is_dir()).cloned();
-    Sources::around(folders.chain([PathBuf::from(".")]).collect())
+    folders.chain([PathBuf::from(".")]).collect()
 }
 
 /// Whether a terminal understands what moves its cursor.
@@ -489,6 +535,7 @@ warplint lints what the CUDA compiler says about your kernels.
 
   nvcc -Xptxas -v … 2>&1 | warplint      lint a build
   warplint build.log                     lint a saved log
+  warplint src/                          lint sources, without a compiler
   warplint kernel.ptx                    lint the code: how warps split at branches
   warplint kernels build.log             the table of kernels
   warplint occupancy --gpu a100 --block 256 --registers 64

@@ -59,3 +59,18 @@ fn modules_that_once_were_trouble_are_read_or_refused() {
 fn modules_whose_branches_once_were_trouble_are_judged_to_the_end() {
     replay("lanes", targets::lanes);
 }
+
+#[test]
+fn sources_that_once_were_trouble_are_read_to_their_end() {
+    replay("cuda", targets::cuda);
+}
+
+#[test]
+fn what_fuzzing_found_in_the_join_of_logs_and_sources_stays_fixed() {
+    replay("join", targets::joined);
+}
+
+#[test]
+fn sources_of_every_kind_of_statement_become_ptx_that_is_judged() {
+    replay("lower", targets::lower);
+}

@@ -103,6 +103,8 @@ pub struct Task<'t> {
     pub budget: Budget,
     /// Which branches are to be judged.
     pub which: Which,
+    /// Whether the code was made from a source.
+    pub is_source: bool,
     /// The weight of a function of the module.
     pub callee: &'t dyn Fn(&[u8]) -> Option<f64>,
 }
@@ -414,6 +416,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             is_strided: false,
             is_bound: false,
             parameters: 0,
+            is_source: self.task.is_source,
         }
     }
 
@@ -424,6 +427,19 @@ impl<'c, 't> Look<'_, 'c, 't> {
         known.is_none_or(Known::is_warp_uniform) && block_wide
     }
 
+    /// Whether no verdict on it could be worth a word.
+    fn is_beneath_notice(&self, branch: &Branch) -> bool {
+        let Some((taken, other)) = branch.sides else { return false };
+        let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
+        let heavy = Traits::CALL.and(Traits::SLOW);
+        let light = if self.task.is_source {
+            less < super::source::SIDE
+        } else {
+            more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy)
+        };
+        light && !branch.is_loop && branch.missed.is_none() && branch.ways == 2
+    }
+
     /// Judges a branch by what the index makes of it: what a report says, whatever is asked for beside it.
     fn by_index(&mut self, block: Block, branch: &mut Branch, evaluators: &mut Evaluators<'_, 'c, 't>) {
         let mut evidence = self.evidence(block, branch);
@@ -432,7 +448,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             return;
         }
         let several = evidence.several;
-        if is_beneath_notice(branch) || !self.known(block).is_some_and(|known| known.index) {
+        if self.is_beneath_notice(branch) || !self.known(block).is_some_and(|known| known.index) {
             return;
         }
         // Most branches part few warps or none, which some environments show.
@@ -449,7 +465,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
         let Some(index) = self.split(block, &mut evaluators.by_index, several) else { return };
         evidence.index = index;
         evidence.data = index;
-        let hangs_on_data = index.leader || (branch.missed.is_some() && index.block);
+        let hangs_on_data = self.task.is_source || index.leader || (branch.missed.is_some() && index.block);
         if hangs_on_data && self.known(block).is_some_and(|known| known.data) {
             let Some(data) = self.split(block, &mut evaluators.by_data, several) else { return };
             evidence.data = data;
@@ -463,7 +479,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
 
     /// Judges a branch by its data, where the index gives no reason for a word.
     fn by_data(&mut self, block: Block, branch: &mut Branch, evaluators: &mut Evaluators<'_, 'c, 't>) {
-        if self.is_uniform(block, branch) || is_beneath_notice(branch) {
+        if self.is_uniform(block, branch) || self.is_beneath_notice(branch) {
             return;
         }
         let Some(judged) = self.looked_at(block, branch, evaluators) else { return };
@@ -588,15 +604,6 @@ impl<'c, 't> Look<'_, 'c, 't> {
         self.left -= allowance - evaluator.left();
         spread.ok().flatten()
     }
-}
-
-/// Whether no verdict on it could be worth a word.
-fn is_beneath_notice(branch: &Branch) -> bool {
-    let Some((taken, other)) = branch.sides else { return false };
-    let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
-    let heavy = Traits::CALL.and(Traits::SLOW);
-    let light = more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy);
-    light && !branch.is_loop && branch.missed.is_none() && branch.ways == 2
 }
 
 /// Whether lanes hand something to those above them right before the branch of a block.
@@ -760,11 +767,19 @@ pub fn agreed(ways: Vec<Vec<Branch>>, among: Among) -> Vec<Branch> {
                 branch.judgement = None;
                 continue;
             };
+            if among == Among::Sizes {
+                // A barrier is missed if it is so in blocks of every size.
+                let is_missed = |judgement: Judgement| judgement.verdict == Verdict::BarrierInDivergent;
+                if is_missed(one) != is_missed(two) {
+                    branch.judgement = Some(Judgement { advice: Advice::Silent, ..one });
+                }
+                continue;
+            }
             let differ = one.verdict != two.verdict;
             let advice = match among {
                 _ if one.advice == two.advice => one.advice,
                 Among::Callers => one.advice.min(two.advice),
-                Among::Shapes => one.advice.max(two.advice).min(Advice::Note),
+                Among::Shapes | Among::Sizes => one.advice.max(two.advice).min(Advice::Note),
             };
             // What is told comes first; of what is as loud the worse verdict.
             if (two.advice, rank(two.verdict)) > (one.advice, rank(one.verdict)) {
@@ -786,6 +801,8 @@ pub enum Among {
     Shapes,
     /// Calls, all of which happen.
     Callers,
+    /// Sizes of the block, of which one may be the kernel's; the first is the usual one.
+    Sizes,
 }
 
 /// How bad a verdict is.

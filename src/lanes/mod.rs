@@ -13,6 +13,7 @@ pub mod region;
 pub mod rows;
 pub mod sample;
 pub mod slice;
+pub mod source;
 pub mod steps;
 #[cfg(test)]
 mod testing;

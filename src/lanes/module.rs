@@ -16,7 +16,7 @@ use crate::parse::ptx::{Body, Code, Locations};
 pub struct Shapes {
     /// One that is known, or is assumed; or several, of which one may be the kernel's.
     pub all: Vec<Shape>,
-    /// Whether something tells it.
+    /// Whether something tells it. Of several, then, it is only the size that nothing tells.
     pub known: bool,
     /// Whether its size is assumed, so that what the code says of it counts.
     pub assumed: bool,
@@ -37,6 +37,9 @@ pub struct Looked {
 
 /// Calls of one function that are told apart; where there are more, what they pass is unknown.
 const CALLERS: usize = 4;
+
+/// Functions of sources that share what may be computed for a module, at least.
+const OF_SOURCES: usize = 20;
 
 /// Looks at the functions of a module that `shapes` gives a shape for.
 #[must_use]
@@ -169,6 +172,9 @@ impl<'m> Plan<'m> {
         } else {
             shapes.all.iter().map(|shape| (*shape, &unknown)).collect()
         };
+        let is_source = self.module.positions().is_some();
+        // A tree of sources has many files, of which each is a module.
+        let functions = if is_source { self.branching.max(OF_SOURCES) } else { self.branching };
         let mut calls = Vec::new();
         let mut found = Vec::new();
         for (shape, arguments) in &ways {
@@ -177,8 +183,9 @@ impl<'m> Plan<'m> {
                 shape: *shape,
                 shape_known: shapes.known || ways.len() > 1 || called,
                 arguments,
-                budget: Budget::of(one.body.len(), self.branching),
+                budget: Budget::of(one.body.len(), functions),
                 which,
+                is_source,
                 callee: &|name| self.weights.get(name).copied(),
             };
             let looked = function::branches(&task, &follows);
@@ -193,7 +200,12 @@ impl<'m> Plan<'m> {
                 break;
             }
         }
-        let mut branches = agreed(found, if called { Among::Callers } else { Among::Shapes });
+        let among = match (called, shapes.known) {
+            (true, _) => Among::Callers,
+            (false, true) => Among::Sizes,
+            (false, false) => Among::Shapes,
+        };
+        let mut branches = agreed(found, among);
         let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();
         let locations =
             Locations::of(&self.module.text, body, &statements, &|file| self.module.is_header_of_toolkit(file));

@@ -77,6 +77,7 @@ pub(super) fn judged(shape: Shape, text: &str) -> Vec<Branch> {
             arguments: &Arguments::default(),
             budget: Budget::of(text.len(), 1),
             which: Which::All,
+            is_source: false,
             callee: &|_| None,
         };
         branches(&task, &|_| false).branches

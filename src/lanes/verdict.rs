@@ -312,6 +312,8 @@ pub struct Evidence {
     pub is_bound: bool,
     /// Parameters of the kernel that the condition is made of.
     pub parameters: u32,
+    /// Whether a source shows it, and no compiled code.
+    pub is_source: bool,
 }
 
 /// What becomes of threads that do not come to a barrier.
@@ -384,6 +386,11 @@ fn parts_block(evidence: &Evidence) -> bool {
 /// Judges a branch.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> Judgement {
+    let judged = judge_compiled(evidence);
+    if evidence.is_source { super::source::of_source(evidence, judged) } else { judged }
+}
+
+fn judge_compiled(evidence: &Evidence) -> Judgement {
     let by_index = cause(evidence);
     let confidence = confidence(evidence);
     let silent = |verdict, reason| Judgement { verdict, confidence, advice: Advice::Silent, reason };
@@ -634,6 +641,7 @@ mod tests {
             is_strided: false,
             is_bound: false,
             parameters: 0,
+            is_source: false,
         }
     }
 

@@ -78,7 +78,9 @@ pub fn exchanges(module: &Module, one: &Function, body: &mut Body) -> Vec<Exchan
     }
     if volatile {
         let code = Code::read(&module.text, body, &module.text[one.parameters.clone()], &one.flow);
-        let is_warp = one.bounds.required.is_some_and(|block| block.threads() <= LANES);
+        // A source says so where it reduces within a warp.
+        let is_source = module.positions().is_some();
+        let is_warp = is_source || one.bounds.required.is_some_and(|block| block.threads() <= LANES);
         found.extend(chains(module, &code, is_warp));
     }
     found.sort_unstable_by_key(|(statement, ..)| *statement);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Arch, BlockSize, Flow, Kind, NameId};
+use super::{Arch, BlockSize, Flow, Kind, NameId, Spot};
 
 /// A PTX file as read. Instructions stay in the text, and are read again by who analyses them.
 #[derive(Clone)]
@@ -17,6 +17,58 @@ pub struct Module {
     pub files: Vec<(u32, Range<usize>)>,
     /// Every function with a body, in order.
     pub functions: Vec<Function>,
+    /// Whether a compiler wrote it, or it was made from a source.
+    pub origin: Origin,
+}
+
+/// Where the text of a module comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A compiler.
+    #[default]
+    Compiler,
+    /// A CUDA C++ source, without what a compiler makes of it.
+    Source(Arc<Positions>),
+}
+
+/// Where parts of a text that was made from a source stand in the source. All rise.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Positions {
+    /// Conditional branches: their bytes in the text, and the bytes of the statements that they are of.
+    pub branches: Vec<(u32, Range<u32>)>,
+    /// Barriers for the whole block, likewise with the byte that each stands at.
+    pub barriers: Vec<(u32, u32)>,
+    /// Exchanges between lanes that do not wait, likewise with the word that the source has.
+    pub exchanges: Vec<(u32, Box<[u8]>)>,
+}
+
+impl Positions {
+    /// The bytes of the statement that a branch is of.
+    #[must_use]
+    pub fn statement(&self, branch: u32) -> Option<&Range<u32>> {
+        let at = self.branches.binary_search_by_key(&branch, |(at, _)| *at).ok()?;
+        Some(&self.branches[at].1)
+    }
+
+    /// The byte that a barrier stands at.
+    #[must_use]
+    pub fn barrier(&self, barrier: u32) -> Option<u32> {
+        let at = self.barriers.binary_search_by_key(&barrier, |(at, _)| *at).ok()?;
+        Some(self.barriers[at].1)
+    }
+
+    /// Whether a barrier stands within these bytes.
+    #[must_use]
+    pub fn waits_within(&self, bytes: &Range<u32>) -> bool {
+        self.barriers.iter().any(|(_, byte)| bytes.contains(byte))
+    }
+
+    /// The word that an exchange is written with.
+    #[must_use]
+    pub fn exchange(&self, exchange: u32) -> Option<&[u8]> {
+        let at = self.exchanges.binary_search_by_key(&exchange, |(at, _)| *at).ok()?;
+        Some(&self.exchanges[at].1)
+    }
 }
 
 impl fmt::Debug for Module {
@@ -26,6 +78,15 @@ impl fmt::Debug for Module {
 }
 
 impl Module {
+    /// Where its parts stand in the source that it was made from.
+    #[must_use]
+    pub fn positions(&self) -> Option<&Positions> {
+        match &self.origin {
+            Origin::Compiler => None,
+            Origin::Source(positions) => Some(positions),
+        }
+    }
+
     /// The name of the file with this number, as the compiler was told it.
     #[must_use]
     pub fn file(&self, number: u32) -> Option<&[u8]> {
@@ -102,6 +163,8 @@ pub struct Function {
     pub calls: u32,
     /// Where control goes in it.
     pub flow: Flow,
+    /// The declaration that it was made from, of a kernel in a source.
+    pub declared: Option<Spot>,
     /// The kernel that it is, an index into [`super::Report::kernels`]; none where a filter left that out.
     pub kernel: Option<u32>,
 }
@@ -129,7 +192,13 @@ mod tests {
     fn headers_of_the_toolkit_are_told_from_the_users_own() {
         let foreign = |name: &str| {
             let text = Arc::new(name.as_bytes().to_vec());
-            let module = Module { input: 0, text, files: vec![(1, 0..name.len())], functions: Vec::new() };
+            let module = Module {
+                input: 0,
+                text,
+                files: vec![(1, 0..name.len())],
+                functions: Vec::new(),
+                origin: Origin::Compiler,
+            };
             module.is_header_of_toolkit(1)
         };
         assert!(foreign("/usr/local/cuda-13.0/include/cuda_fp16.hpp"));

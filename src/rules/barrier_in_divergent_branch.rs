@@ -6,7 +6,8 @@ use super::Context;
 use super::branch::{Message, Says, cap, each, finding, ptx_label};
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
-use crate::lanes::verdict::{Confidence, Missed, Verdict};
+use crate::lanes::cost::Traits;
+use crate::lanes::verdict::{Advice, Confidence, Missed, Verdict};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -15,7 +16,8 @@ pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     each(context, hits, |found, judgement| {
-        if judgement.verdict != Verdict::BarrierInDivergent {
+        let is_silent = judgement.advice == Advice::Silent;
+        if judgement.verdict != Verdict::BarrierInDivergent || is_silent {
             return None;
         }
         Some((1.0 + found.branch.split.mean, loudest(found)?))
@@ -27,11 +29,27 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
 pub fn loudest(found: &Found<'_>) -> Option<Level> {
     let judgement = found.branch.judgement?;
     Some(match found.branch.missed? {
+        _ if found.module.positions().is_some() => level_in_source(found, judgement.advice)?,
         Missed::Exits if may_wait(found) && judgement.confidence == Confidence::High => Level::Deny,
         Missed::Exits => Level::Note,
         Missed::Paired => cap(judgement)?.min(Level::Warn),
         Missed::GoesOn => cap(judgement)?,
     })
+}
+
+/// How loud a source makes it: a barrier within what threads decide is wrong, and one that threads leave before is often meant.
+/// Where both sides come to one behind the statement, it is not this branch that decides.
+fn level_in_source(found: &Found<'_>, advice: Advice) -> Option<Level> {
+    let positions = found.module.positions()?;
+    let is_within = positions.waits_within(positions.statement(found.branch.at)?);
+    let (taken, other) = found.branch.sides?;
+    let is_shared = taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER);
+    match advice {
+        Advice::Silent => None,
+        _ if is_shared && !is_within => None,
+        Advice::Note => Some(Level::Note),
+        Advice::Warn => Some(if is_within { Level::Deny } else { Level::Warn }),
+    }
 }
 
 /// Whether a barrier may wait for threads that have exited: that it does not is promised from 7.0 on.

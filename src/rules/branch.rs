@@ -134,6 +134,9 @@ pub(super) fn placed(
     let Some(quotes) = quotes else { return finding };
     let ptx = ptx_label(context, quotes.ptx, words.ptx);
     match quotes.source {
+        Some(source) if source == quotes.ptx => {
+            finding.label(Some(source_label(context, source, column, words.source)))
+        }
         Some(source) => {
             let is_shown = !context.text(source).is_empty();
             let mut own = finding.label(Some(source_label(context, source, column, words.source)));

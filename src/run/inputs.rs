@@ -34,6 +34,8 @@ pub(super) fn read(
                 other => (other.map(drop), name),
             }
         }
+        // Sources are read many at a time.
+        Input::Source(_) => return Ok(()),
         Input::Ptx(path) => {
             let name = path.display().to_string();
             match std::fs::read(path) {

@@ -87,6 +87,12 @@ impl Body {
         self.labels.resolve(text, &mut self.flow)
     }
 
+    /// Reads a body that was not found in a file but made, and tells where control goes in it; `None` where it is at fault.
+    pub(in crate::parse) fn read_made(&mut self, text: &[u8], open: usize) -> Option<Flow> {
+        self.read(text, open).ok()?;
+        Some(self.flow.clone())
+    }
+
     /// Reads the body of a function of a module again, whose text was read without a fault.
     pub fn read_again(&mut self, text: &[u8], open: usize) {
         let _ = self.statements_of(text, open, Reading::Again);

@@ -7,7 +7,7 @@ use aho_corasick::AhoCorasick;
 
 use super::body::{self, Body};
 use super::lexer::{Cursor, Fault};
-use crate::model::{Arch, BlockSize, Bounds, Function, InputFacts, Kind, Module, Report};
+use crate::model::{Arch, BlockSize, Bounds, Function, InputFacts, Kind, Module, Origin, Report};
 
 /// Why a file could not be read to its end, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,13 +87,14 @@ fn read_text(text: Arc<Vec<u8>>, name: &str, report: &mut Report) -> Result<(), 
     let mut outline = reader.outline;
     outline.files.sort_by_key(|(number, _)| *number);
     outline.count_module_shared(&text);
-    let functions = outline.functions.len();
+    let count = outline.functions.len();
     let facts = &mut report.inputs[input as usize];
-    facts.records = functions as u64;
-    facts.compiles_cuda = functions > 0;
+    facts.records = count as u64;
+    facts.compiles_cuda = count > 0;
     facts.torn = result.is_err();
-    let fault = result.err().map(|fault| placed(&text, name, functions, &fault));
-    report.modules.push(Module { input, text, files: outline.files, functions: outline.functions });
+    let fault = result.err().map(|fault| placed(&text, name, count, &fault));
+    let (files, functions) = (outline.files, outline.functions);
+    report.modules.push(Module { input, text, files, functions, origin: Origin::Compiler });
     fault.map_or(Ok(()), Err)
 }
 
@@ -384,6 +385,7 @@ impl Reader {
             instructions: self.body.instructions,
             calls: self.body.calls,
             flow: self.body.flow.clone(),
+            declared: None,
             kernel: None,
         });
         Ok(())

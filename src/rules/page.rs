@@ -178,9 +178,7 @@ mod tests {
             let front = rule.text.strip_prefix("+++\n").and_then(|rest| rest.split_once("\n+++\n")).expect("a page").0;
             let Some(plain) = plain(front) else { continue };
             let parsed: FrontMatter = toml::from_str(front).expect("front matter");
-            let words = |one: &FrontMatter| {
-                [&one.summary, &one.level, &one.basis, &one.since].map(Clone::clone)
-            };
+            let words = |one: &FrontMatter| [&one.summary, &one.level, &one.basis, &one.since].map(Clone::clone);
             assert_eq!((words(&plain), plain.group), (words(&parsed), parsed.group));
             assert!(parsed.options.is_empty());
             count += 1;

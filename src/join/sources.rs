@@ -247,7 +247,8 @@ fn candidates(report: &Report, families: &[Family], by_base: &HashMap<NameId, Ve
     if found.len() > 1 {
         by_arguments(report, families, name, &mut found);
     }
-    if found.len() > 1
+    // Also of the only one: a kernel of the same name may be another program's.
+    if !found.is_empty()
         && let Some(count) = symbol::parameters(name)
     {
         let may_have = |number: u32| {
@@ -502,6 +503,8 @@ mod tests {
         assert_eq!(made.told()[0], "_Z5scalePfi k.cu:2 0");
         let made = Made::new(&["_Z5scalePf"]).file("k.cu", &[("scale", 1), ("scale", 1)]);
         assert_eq!(made.told()[0], "_Z5scalePf nowhere 0");
+        let made = Made::new(&["_Z5scalePfi"]).file("other.cu", &[("scale", 3)]);
+        assert_eq!(made.told(), ["_Z5scalePfi nowhere 0", "scale other.cu:1 0"]);
     }
 
     #[test]

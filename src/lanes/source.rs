@@ -38,7 +38,7 @@ mod tests {
     use crate::parse::ptx::Locations;
 
     fn evidence(weight: f64) -> Evidence {
-        let index = Split { mean: 1.0, most: 1.0, robust: 1.0, block: true, taking: 0.5, ..Split::default() };
+        let index = Split { reached: 1.0, mean: 1.0, most: 1.0, robust: 1.0, block: true, taking: 0.5, ..Split::default() };
         let side = Side { weight, ..Side::default() };
         Evidence {
             index,

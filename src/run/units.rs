@@ -51,8 +51,12 @@ pub(super) fn read(
     // What is made to find macros fast in many files takes longer than one file does.
     let before = if files.len() > MANY { Aliases::for_many() } else { Aliases::default() };
     let reader = |aliases| Reader { role, wanted: &wanted, aliases };
-    let mut found: Vec<Outcome> =
-        files.par_iter().map_init(Scanner::default, |scanner, file| reader(&before).read(file, scanner)).collect();
+    let mut found: Vec<Outcome> = match files {
+        [] => return units,
+        // One file is read before threads would be there for it.
+        [file] => vec![reader(&before).read(file, &mut Scanner::default())],
+        _ => files.par_iter().map_init(Scanner::default, |scanner, file| reader(&before).read(file, scanner)).collect(),
+    };
     let mut aliases = before.clone();
     let new: Vec<Alias> = found.iter_mut().flat_map(Outcome::take_aliases).collect();
     // Macros of one file that mean something in another: files that use them are read again, knowing that.

@@ -191,6 +191,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     for (at, block) in all() {
         look.quiet_dispatch(at, block, &mut found, &blocks, &mut evaluators);
     }
+    told_at_first(&mut found, Verdict::DivergentIndex);
     let reports = found.iter().any(|branch| !is_silent(branch));
     evaluators.by_index.allow(task.budget.branch);
     evaluators.by_data.allow(task.budget.branch);
@@ -202,6 +203,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
         for (at, block) in all().filter(|(at, _)| silent(*at)) {
             look.by_data(block, &mut found[at], &mut evaluators);
         }
+        told_at_first(&mut found, Verdict::DivergentData);
     }
     if task.which == Which::All {
         look.budget = task.budget.at_leisure();
@@ -213,6 +215,24 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
         }
     }
     Found { branches: found, calls, reports }
+}
+
+/// Why parts of a `switch` are silent that lanes part at.
+const TOLD_AT_FIRST: &str = "told at the first of these comparisons";
+const ONE_CASE: &str = "no lanes of one warp take different cases";
+
+/// Silences what only goes on with the comparisons of a branch that is told for the same cause.
+fn told_at_first(found: &mut [Branch], cause: Verdict) {
+    let is_told = |branch: &Branch| {
+        let judgement = branch.judgement.filter(|one| one.advice > Advice::Silent && one.verdict == cause);
+        judgement.filter(|_| !branch.is_loop)
+    };
+    for at in 0..found.len() {
+        let root = found[at].chain.and_then(|root| found.get(root as usize));
+        if let (Some(judgement), Some(_)) = (is_told(&found[at]), root.and_then(is_told)) {
+            found[at].judgement = Some(Judgement { advice: Advice::Silent, reason: TOLD_AT_FIRST, ..judgement });
+        }
+    }
 }
 
 /// Whether nothing is to be said of a branch.
@@ -490,7 +510,8 @@ impl<'c, 't> Look<'_, 'c, 't> {
 
     /// Judges a branch of which nothing is said, as well as can be.
     fn for_the_list(&mut self, block: Block, branch: &mut Branch, evaluators: &mut Evaluators<'_, 'c, 't>) {
-        if self.is_uniform(block, branch) {
+        let is_known = branch.judgement.is_some_and(|one| [TOLD_AT_FIRST, ONE_CASE].contains(&one.reason));
+        if is_known || self.is_uniform(block, branch) {
             return;
         }
         let Some(mut judged) = self.looked_at(block, branch, evaluators) else { return };
@@ -575,8 +596,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
         let (Ok(value), Ok(active)) = (few.value_at(value, block), few.active(block)) else { return };
         let share = shared_cases(&value, &active, few.extent(), &cases);
         if share < SEVERAL {
-            let reason = "no lanes of one warp take different cases";
-            found[at].judgement = Some(Judgement { advice: Advice::Silent, reason, ..judgement });
+            found[at].judgement = Some(Judgement { advice: Advice::Silent, reason: ONE_CASE, ..judgement });
         }
     }
 

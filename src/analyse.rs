@@ -4,7 +4,7 @@ mod branches;
 
 use hashbrown::HashMap;
 
-pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found, Loose, line_of};
+pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found, InlinedQuote, Loose, line_of};
 
 use crate::gpu::{Gpu, Launch, Occupancy, Target, occupancy, suggest_block_size};
 use crate::model::{Arch, BlockSize, Bounds, Bytes, Kernel, Kind, NameId, Quote, Report};

@@ -46,6 +46,12 @@ pub enum Basis {
 }
 
 impl Basis {
+    /// The basis called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Basis> {
+        [Basis::Measured, Basis::Computed, Basis::Inferred].into_iter().find(|basis| basis.name() == name)
+    }
+
     /// Its name in the JSON report and on rule pages.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -235,6 +241,8 @@ fn narrow(index: usize) -> u32 {
 pub struct Finding {
     /// The fact, with this kernel's numbers; stands alone, without a full stop.
     pub message: String,
+    /// The message in fewer words, for one line of a terminal, where there are fewer.
+    pub brief: Option<String>,
     /// What to do, as one paragraph.
     pub help: Option<String>,
     /// Where it shows. A finding on the whole input has none.
@@ -263,6 +271,7 @@ impl Finding {
     pub fn new(message: impl Into<String>) -> Finding {
         Finding {
             message: message.into(),
+            brief: None,
             help: None,
             label: None,
             kernel: None,
@@ -274,6 +283,12 @@ impl Finding {
             beside: Vec::new(),
             confidence: None,
         }
+    }
+
+    /// With fewer words for the same.
+    #[must_use]
+    pub fn brief(self, brief: impl Into<String>) -> Finding {
+        Finding { brief: Some(brief.into()), ..self }
     }
 
     /// With advice.

@@ -464,7 +464,8 @@ fn examine(
         depth,
     };
     let mut numbers = analyse(&report, &assumptions);
-    sources::attach(&mut report, &mut numbers, source_places(args));
+    let every = depth == Depth::Branches(Which::All);
+    sources::attach(&mut report, &mut numbers, source_places(args), every);
     Ok(Some(Examined { report, numbers, unreadable }))
 }
 

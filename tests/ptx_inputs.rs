@@ -250,3 +250,89 @@ fn a_table_and_a_list_are_written_to_a_file() {
     assert_eq!(run_in(&place, &["branches", "-o", "branches.json", "build.log"], b"").status.code(), Some(2));
     assert!(fs::metadata(place.join("branches.json")).unwrap().len() > 0);
 }
+
+/// A kernel whose parting branch stands in a helper, with a barrier that a part of the block misses.
+const INLINED: &str = r#".version 8.5
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+	.reg .pred %p<3>;
+	.reg .b32 %r<5>;
+	.loc 1 3 5
+	mov.u32 %r1, %tid.x;
+	.loc 2 2 5, function_name $L__info_string0, inlined_at 1 3 5
+	setp.gt.u32 %p1, %r1, 99;
+	.loc 3 80 9, function_name $L__info_string1, inlined_at 2 2 5
+	@%p1 bra $L__BB0_2;
+	bar.sync 0;
+$L__BB0_2:
+	.loc 1 4 1
+	st.global.u32 [%rd1], %r1;
+	ret;
+}
+	.file 1 "/build/k.cu"
+	.file 2 "/build/helper.cuh"
+	.file 3 "/usr/local/cuda/include/cub/cub.cuh"
+	.section .debug_str
+	{
+$L__info_string0:
+.b8 95,90,52,109,101,101,116,80,102,105,0
+$L__info_string1:
+.b8 120,0
+	}
+"#;
+
+#[test]
+fn a_branch_of_a_helper_is_shown_where_it_was_called_and_where_it_stands() {
+    let place = folder("inlined");
+    fs::write(place.join("k.ptx"), INLINED).unwrap();
+    fs::write(place.join("k.cu"), "#include \"helper.cuh\"\n__global__ void k(float *p) {\n    meet(p, 99);\n}\n")
+        .unwrap();
+    fs::write(
+        place.join("helper.cuh"),
+        "void meet(float *p, int n) {\n    if (threadIdx.x <= n) __syncthreads();\n}\n",
+    )
+    .unwrap();
+    let found = finding(&run_in(&place, &["-f", "json", "k.ptx"], b""));
+    assert_eq!((&found["location"]["path"], &found["location"]["line"]), (&"k.cu".into(), &3.into()));
+    let labels = found["labels"].as_array().unwrap();
+    let helper = labels.iter().find(|label| label["text"] == "inlined from `meet`").unwrap();
+    assert_eq!((&helper["path"], &helper["line"], &helper["column"]), (&"helper.cuh".into(), &2.into(), &5.into()));
+    // The branch itself is a library's, of which a user is told in a note.
+    let output = run_in(&place, &["-v", "k.ptx"], b"");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("\n  inlined from `meet`: helper.cuh:2: if (threadIdx.x <= n) __syncthreads();\n"), "{text}");
+}
+
+#[test]
+fn the_list_of_branches_has_the_level_and_the_path_of_a_lint() {
+    let place = folder("as-a-lint");
+    fs::write(place.join("k.ptx"), INLINED).unwrap();
+    fs::write(place.join("k.cu"), "\n\n    meet(p, 99);\n").unwrap();
+    let found = finding(&run_in(&place, &["-f", "json", "k.ptx"], b""));
+    let list = report(&run_in(&place, &["branches", "-f", "json", "k.ptx"], b""));
+    let branch = &list["branches"][0];
+    assert_eq!((&branch["report"], &branch["report"]), (&found["level"], &"note".into()));
+    assert_eq!((&branch["path"], &branch["path"]), (&found["location"]["path"], &"k.cu".into()));
+    // Without the source both have the name that the compiler was told.
+    fs::remove_file(place.join("k.cu")).unwrap();
+    let list = report(&run_in(&place, &["branches", "-f", "json", "k.ptx"], b""));
+    assert_eq!(list["branches"][0]["path"], "/build/k.cu");
+}
+
+#[test]
+fn short_is_one_line_a_finding_with_its_place_and_the_table_tells_the_block_of_ptx_alone() {
+    let place = folder("short");
+    fs::write(place.join("k.ptx"), INLINED.replace("u64 p)", "u64 p)\n.reqntid 128, 2, 1")).unwrap();
+    let output = run_in(&place, &["-f", "short", "k.ptx"], b"");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(
+        text.starts_with("/build/k.cu:3:5: note[barrier-in-divergent-branch] part of a block of `k` misses"),
+        "{text}"
+    );
+    let table = run_in(&place, &["kernels", "k.ptx"], b"");
+    let table = String::from_utf8_lossy(&table.stdout);
+    assert!(table.lines().nth(1).is_some_and(|row| row.ends_with("  128×2")), "{table}");
+}

@@ -66,6 +66,16 @@ fn every_page_has_a_short_summary_and_the_five_headings() {
 }
 
 #[test]
+fn the_head_of_a_page_says_what_the_page_says() {
+    no_complaints(&complaints_of(|rule, page| {
+        let head = rule.head();
+        let is_same = (head.level, head.basis, head.group) == (page.level, page.basis, page.group);
+        let is_right = is_same && head.has_options != page.options.is_empty();
+        if is_right { Vec::new() } else { vec![format!("{}: read as {head:?}", rule.id)] }
+    }));
+}
+
+#[test]
 fn the_options_of_a_page_are_those_of_its_rule() {
     let check = |rule: &'static Rule, page: &Page| {
         let mut found = Vec::new();

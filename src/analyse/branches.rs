@@ -1,11 +1,13 @@
 //! The branches of PTX modules: each kernel's, in the block that is known or assumed of it.
 
+use hashbrown::HashMap;
+
 use super::{BlockSource, Told};
 use crate::lanes::Shape;
 use crate::lanes::function::{Branch, Which};
 use crate::lanes::module::{Looked, Shapes, dimensions, look};
 use crate::lanes::warp::{Exchange, of_module};
-use crate::model::{Function, Kind, Module, Quote, Report};
+use crate::model::{Function, Kind, Module, NameId, Quote, Report};
 use crate::parse::ptx::Locations;
 
 /// Which branches to look at.
@@ -29,6 +31,8 @@ pub struct Branches {
     pub exchanges: Vec<Loose>,
     /// Where the lines of the branches that may be reported stand, once they were looked up; by the index in `all`.
     pub quotes: Vec<Option<BranchQuotes>>,
+    /// Source files by the name that the compiler was told, as they were found.
+    pub paths: HashMap<Vec<u8>, String>,
 }
 
 /// An exchange between lanes that nothing synchronises.
@@ -78,6 +82,19 @@ pub struct BranchQuotes {
     pub ptx: Quote,
     /// The line of the PTX that holds the barrier which not all threads come to.
     pub barrier: Option<Quote>,
+    /// The line of the function that was inlined at the user's line, where that holds it.
+    pub inlined: Option<InlinedQuote>,
+}
+
+/// A line of a function that was inlined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InlinedQuote {
+    /// The line, with its text where the file was found.
+    pub quote: Quote,
+    /// The column that its code begins at, from 1; 0 where the compiler gave none.
+    pub column: u32,
+    /// The function's symbol, of [`Report::texts`], where the compiler names it.
+    pub function: Option<NameId>,
 }
 
 /// Everything that is known of a branch.
@@ -174,17 +191,18 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
     let own = one.bounds.required.map(|block| (block, BlockSource::ReqNtid));
     let exact = told.and_then(|told| told.block).filter(|(_, source)| *source != BlockSource::LaunchBounds).or(own);
     if let Some((block, _)) = exact {
-        return Shapes { all: vec![shape(block.x, block.y, block.z)], known: true };
+        return Shapes { all: vec![shape(block.x, block.y, block.z)], known: true, assumed: false };
     }
     let threads = one.bounds.max_threads.map_or(USUAL, |most| most.min(1024));
     let dimensions = dimensions(module, one);
     let is_told = one.bounds.max_threads.is_some();
     if dimensions == 1 && module.positions().is_some() && !is_told && waits(module, one) {
         // Whether all threads of the block come to a barrier may depend on how many there are.
-        return Shapes { all: [threads, 1024, 32].map(|x| shape(x, 1, 1)).to_vec(), known: true };
+        let all = [threads, 1024, 32].map(|x| shape(x, 1, 1)).to_vec();
+        return Shapes { all, known: true, assumed: false };
     }
     if dimensions == 1 {
-        return Shapes { all: vec![shape(threads, 1, 1)], known: true };
+        return Shapes { all: vec![shape(threads, 1, 1)], known: true, assumed: true };
     }
     let mut all: Vec<Shape> = [16, 32, 8, 64]
         .into_iter()
@@ -197,7 +215,7 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
     if all.is_empty() {
         all.push(shape(threads, 1, 1));
     }
-    Shapes { all, known: false }
+    Shapes { all, known: false, assumed: true }
 }
 
 /// Whether a function has a barrier.

@@ -77,7 +77,7 @@ pub fn exchanges(module: &Module, one: &Function, body: &mut Body) -> Vec<Exchan
         found.extend(old_forms(module, body).map(|(statement, at, by)| (statement, at, by, 1)));
     }
     if volatile {
-        let code = Code::read(&module.text, body, &module.text[one.parameters.clone()]);
+        let code = Code::read(&module.text, body, &module.text[one.parameters.clone()], &one.flow);
         // A source says so where it reduces within a warp.
         let is_source = module.positions().is_some();
         let is_warp = is_source || one.bounds.required.is_some_and(|block| block.threads() <= LANES);
@@ -85,7 +85,7 @@ pub fn exchanges(module: &Module, one: &Function, body: &mut Body) -> Vec<Exchan
     }
     found.sort_unstable_by_key(|(statement, ..)| *statement);
     let statements: Vec<u32> = found.iter().map(|(statement, ..)| *statement).collect();
-    let locations = Locations::of(&module.text, body, &statements);
+    let locations = Locations::of(&module.text, body, &statements, &|file| module.is_header_of_toolkit(file));
     let mut exchanges: Vec<Exchange> = Vec::new();
     for ((_, at, by, count), locations) in found.into_iter().zip(locations) {
         let line = |locations: Option<Locations>| locations.map(|one| (one.outer.file, one.outer.line));
@@ -243,7 +243,7 @@ mod tests {
             ".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n{body}\nret;\n}}\n"
         );
         let mut report = Report::default();
-        read_ptx(text.into_bytes().into(), "k.ptx", &mut report).expect("PTX");
+        read_ptx(text.into_bytes(), "k.ptx", &mut report).expect("PTX");
         let module = &report.modules[0];
         let all = exchanges(module, &module.functions[0], &mut Body::default());
         all.into_iter().map(|one| (one.by, one.count)).collect()

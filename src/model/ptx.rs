@@ -4,15 +4,15 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Arch, BlockSize, Kind, NameId};
+use super::{Arch, BlockSize, Flow, Kind, NameId};
 
 /// A PTX file as read. Instructions stay in the text, and are read again by who analyses them.
 #[derive(Clone)]
 pub struct Module {
     /// An index into [`super::Report::inputs`].
     pub input: u32,
-    /// The text.
-    pub text: Arc<[u8]>,
+    /// The text, as it was read: it is not copied.
+    pub text: Arc<Vec<u8>>,
     /// The files that `.loc` numbers: the number, and the bytes of the name within its quotes.
     pub files: Vec<(u32, Range<usize>)>,
     /// Every function with a body, in order.
@@ -93,7 +93,40 @@ impl Module {
         let at = self.files.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         self.text.get(self.files[at].1.clone())
     }
+
+    /// Whether the file with this number is a header that comes with the toolkit or the system, and not the user's own.
+    #[must_use]
+    pub fn is_header_of_toolkit(&self, number: u32) -> bool {
+        let Some(name) = self.file(number) else { return false };
+        let mut parts = name.split(|byte| matches!(byte, b'/' | b'\\')).rev().peekable();
+        let file = parts.next().unwrap_or_default();
+        let mut is_toolkit = HEADERS.iter().any(|start| file.starts_with(start));
+        while let Some(folder) = parts.next() {
+            let folder = folder.to_ascii_lowercase();
+            let above = parts.peek().copied();
+            // The first of an absolute path: `/usr`.
+            let is_top = above.is_some_and(|above| above.is_empty()) && name.starts_with(b"/");
+            let is_wheel = folder == b"nvidia" && above.is_some_and(|above| above.ends_with(b"-packages"));
+            is_toolkit |= is_wheel || (is_top && folder == b"usr") || TOOLKIT.contains(&folder.as_slice());
+        }
+        is_toolkit
+    }
 }
+
+/// Folders that hold headers of the toolkit.
+const TOOLKIT: [&[u8]; 7] = [
+    b"cub",
+    b"thrust",
+    b"cccl",
+    b"libcudacxx",
+    b"nvidia gpu computing toolkit",
+    b"cooperative_groups",
+    b"x86_64-linux",
+];
+
+/// How the names of headers of the toolkit begin that device code comes from, wherever they lie.
+const HEADERS: [&[u8]; 6] =
+    [b"curand_", b"cuda_fp16.", b"cuda_bf16.", b"cuda_pipeline", b"cooperative_groups", b"sm_30_intrinsics."];
 
 /// A function of a PTX module.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,6 +161,8 @@ pub struct Function {
     pub instructions: u32,
     /// Its calls.
     pub calls: u32,
+    /// Where control goes in it.
+    pub flow: Flow,
     /// The kernel that it is, an index into [`super::Report::kernels`]; none where a filter left that out.
     pub kernel: Option<u32>,
 }
@@ -145,4 +180,29 @@ pub struct Bounds {
     pub max_registers: Option<u32>,
     /// `.reqnctapercluster`
     pub cluster: Option<[u32; 3]>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_the_toolkit_are_told_from_the_users_own() {
+        let foreign = |name: &str| {
+            let text = Arc::new(name.as_bytes().to_vec());
+            let module = Module {
+                input: 0,
+                text,
+                files: vec![(1, 0..name.len())],
+                functions: Vec::new(),
+                origin: Origin::Compiler,
+            };
+            module.is_header_of_toolkit(1)
+        };
+        assert!(foreign("/usr/local/cuda-13.0/include/cuda_fp16.hpp"));
+        assert!(foreign("/env/lib/python3.11/site-packages/nvidia/cu13/include/cuda_bf16.hpp"));
+        assert!(foreign("C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\v12.4\\include\\sm_30_intrinsics.hpp"));
+        assert!(foreign("deps/cccl/cub/cub/block/block_reduce.cuh"));
+        assert!(!foreign("/home/me/usr/helpers.cuh") && !foreign("src/cub.cuh") && !foreign("helpers.cuh"));
+    }
 }

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use super::excerpt;
-use crate::finding::{Fact, Finding};
+use crate::finding::{Fact, Finding, Label};
 use crate::model::{Bytes, base, percent, symbol};
 use crate::settle::{CauseGroup, Verdict};
 
@@ -50,9 +50,15 @@ pub(super) fn also(verdict: &Verdict<'_>, group: &CauseGroup, lead: &Finding, bu
         return Some(counted(verdict, lead, &others, &told));
     }
     let parts = labels.iter().map(|(label, of_label)| {
-        let times = (of_label.len() > 1).then(|| format!("{} times", of_label.len()));
+        let count = of_label.len();
+        // The line that is shown is not named again.
+        let (label, times) = match label.as_str() {
+            SAME_LINE if count > 1 => (format!("{count} more on this line"), None),
+            SAME_LINE => ("once more on this line".to_owned(), None),
+            label => (label.to_owned(), (count > 1).then(|| format!("{count} times"))),
+        };
         let remarks: Vec<String> = times.into_iter().chain(told.remark(of_label)).collect();
-        if remarks.is_empty() { label.clone() } else { format!("{label} ({})", remarks.join(", ")) }
+        if remarks.is_empty() { label } else { format!("{label} ({})", remarks.join(", ")) }
     });
     Some(listed(&parts.collect::<Vec<_>>()))
 }
@@ -105,6 +111,9 @@ fn elsewhere(lead: &Finding, other: &Finding) -> Option<String> {
     }
 }
 
+/// What is other about a finding at the line of the one that is shown: nothing that has a name.
+const SAME_LINE: &str = "";
+
 /// What is other about a finding of the same group: its kernel, its architecture, else its line.
 fn difference(verdict: &Verdict<'_>, lead: &Finding, other: &Finding) -> String {
     let report = verdict.context.report;
@@ -115,10 +124,13 @@ fn difference(verdict: &Verdict<'_>, lead: &Finding, other: &Finding) -> String 
         (Some(name), None, _) => name,
         (None, Some(on), _) => format!("on {on}"),
         (None, None, Some(label)) => {
-            let own = lead.label.as_ref().map(|label| excerpt::input_name(report, label.quote));
-            let path = excerpt::input_name(report, label.quote);
-            let line = label.quote.place.line;
-            if own.as_ref() == Some(&path) { format!("in line {line}") } else { format!("in {path}:{line}") }
+            let place = |label: &Label| (excerpt::input_name(report, label.quote), label.quote.place.line);
+            let (own, (path, line)) = (lead.label.as_ref().map(place), place(label));
+            match own {
+                Some((own, shown)) if own == path && shown == line => SAME_LINE.to_owned(),
+                Some((own, _)) if own == path => format!("in line {line}"),
+                _ => format!("in {path}:{line}"),
+            }
         }
         (None, None, None) => "once more".to_owned(),
     }

@@ -3,14 +3,17 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
 
 use super::Style;
 use super::excerpt;
 use super::json::VERSION;
 use crate::analyse::Found;
+use crate::finding::Level;
+use crate::lanes::cost::Side;
 use crate::lanes::verdict::{Advice, Confidence, Verdict};
 use crate::model::{percent, symbol};
-use crate::rules::Context;
+use crate::rules::{Context, loudest_of_barrier};
 
 #[derive(Serialize)]
 struct WireBranch {
@@ -33,12 +36,17 @@ struct WireBranch {
 /// What is said of a branch that was not followed to its condition.
 const NOT_FOLLOWED: &str = "its condition takes too long to follow";
 
-/// Where a branch stands: the outermost line of its source, else its line in the PTX.
+/// Where a branch stands: the outermost line of its source, under the name that findings have it, else its line in the PTX.
 fn place(context: &Context<'_>, found: &Found<'_>) -> (String, u32) {
     let report = context.report;
-    let source = found.locations.and_then(|at| Some((found.module.file(at.outer.file)?, at.outer.line)));
+    let source = found.locations.and_then(|at| {
+        let name = found.module.file(at.outer.file)?;
+        let path =
+            context.numbers.branches.paths.get(name).map_or_else(|| String::from_utf8_lossy(name), |path| path.into());
+        Some((symbol::printable(&path).into_owned(), at.outer.line))
+    });
     match source {
-        Some((file, line)) => (symbol::printable(&String::from_utf8_lossy(file)).into_owned(), line),
+        Some(place) => place,
         None => {
             let name = report.inputs.get(found.module.input as usize).map_or("", |input| input.name.as_str());
             (symbol::printable(name).into_owned(), found.ptx_line())
@@ -60,12 +68,23 @@ fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
         block: [branch.shape.x, branch.shape.y, branch.shape.z],
         verdict: judgement.map(|judgement| judgement.verdict.name()),
         confidence: judgement.map(|judgement| judgement.confidence.name()),
-        split_share: judgement.map(|_| branch.split.mean),
+        split_share: judgement.filter(|one| one.verdict != Verdict::DivergentData).map(|_| branch.split.of_all()),
         taken_cost: branch.sides.map(|(taken, _)| taken.weight),
         fallthrough_cost: branch.sides.map(|(_, other)| other.weight),
         idle_share: branch.spread.map(|spread| spread.idle),
-        report: judgement.map_or(Advice::Silent, |judgement| judgement.advice).name(),
+        report: reported(found).map_or(Advice::Silent.name(), Level::name),
         reason: judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason),
+    }
+}
+
+/// How loudly a lint reports a branch where nobody sets levels; `None` where it is silent.
+fn reported(found: &Found<'_>) -> Option<Level> {
+    let judgement = found.branch.judgement?;
+    match judgement.advice {
+        Advice::Silent => None,
+        _ if judgement.verdict == Verdict::BarrierInDivergent => loudest_of_barrier(found),
+        Advice::Note => Some(Level::Note),
+        Advice::Warn => Some(Level::Warn),
     }
 }
 
@@ -91,30 +110,37 @@ pub fn branches_json(context: &Context<'_>, out: &mut dyn Write) -> io::Result<(
 /// When `out` cannot be written to.
 pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut last = None;
-    let mut counts = [0_usize; 3];
+    let (mut loud, mut notes) = (0_usize, 0_usize);
     let mut total = 0;
+    // The lines of one function, so that their columns meet.
+    let mut rows: Vec<Row> = Vec::new();
     for (_, found) in context.branches() {
         let here = (found.module.input, found.function.head.0);
         if last != Some(here) {
+            write_rows(&mut rows, style, out)?;
             if last.is_some() {
                 writeln!(out)?;
             }
             heading(context, &found, style, out)?;
             last = Some(here);
         }
-        line(context, &found, style, out)?;
+        let row = Row::of(context, &found);
         total += 1;
-        counts[found.branch.judgement.map_or(0, |judgement| judgement.advice as usize)] += 1;
+        match row.report {
+            Some(Level::Note) => notes += 1,
+            Some(_) => loud += 1,
+            None => {}
+        }
+        rows.push(row);
     }
+    write_rows(&mut rows, style, out)?;
     let plural = |count: usize| if count == 1 { "" } else { "es" };
     let blank = if total > 0 { "\n" } else { "" };
     writeln!(
         out,
-        "{blank}{}: {} reported, {} worth a note, {} silent",
+        "{blank}{}: {loud} reported, {notes} worth a note, {} silent",
         style.strong(format!("{total} branch{}", plural(total))),
-        counts[Advice::Warn as usize],
-        counts[Advice::Note as usize],
-        counts[Advice::Silent as usize],
+        total - loud - notes,
     )
 }
 
@@ -134,31 +160,58 @@ fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn
     writeln!(out, "{}{} {}", style.strong(name), style.faint(arch), style.faint(format!("({block})")))
 }
 
-fn line(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let branch = found.branch;
-    let (path, line) = place(context, found);
-    let place = format!("{}:{line}", excerpt::short_path(&path, 40));
-    let judgement = branch.judgement;
-    let verdict = judgement.map_or("?", |judgement| judgement.verdict.name());
-    let share = match judgement {
-        Some(judgement) if judgement.verdict != Verdict::WarpUniform => percent(branch.split.mean),
-        _ => String::new(),
-    };
-    let costs =
-        branch.sides.map_or_else(String::new, |(taken, other)| format!("{:.0} | {:.0}", taken.weight, other.weight));
-    let report = match judgement.map(|judgement| judgement.advice) {
-        Some(Advice::Warn) => "warn",
-        Some(Advice::Note) => "note",
-        _ => "",
-    };
-    let reason = judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason);
-    let low = judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low);
-    let sure = if low { " (low confidence)" } else { "" };
-    writeln!(
-        out,
-        "  {place:<28} {:<10} {verdict:<20} {share:>6} {costs:>11} {:<5} {}",
-        format!("ptx:{}", found.ptx_line()),
-        style.strong(report),
-        style.faint(format!("{reason}{sure}")),
-    )
+/// A branch in words.
+struct Row {
+    place: String,
+    ptx: String,
+    verdict: &'static str,
+    share: String,
+    costs: String,
+    report: Option<Level>,
+    reason: String,
+}
+
+impl Row {
+    fn of(context: &Context<'_>, found: &Found<'_>) -> Row {
+        let branch = found.branch;
+        let (path, line) = place(context, found);
+        let judgement = branch.judgement;
+        let share = match judgement {
+            // How many warps data split is not known.
+            Some(judgement) if !matches!(judgement.verdict, Verdict::WarpUniform | Verdict::DivergentData) => {
+                percent(branch.split.of_all())
+            }
+            _ => String::new(),
+        };
+        let costs = |(taken, other): (Side, Side)| format!("{:.0} | {:.0}", taken.weight, other.weight);
+        let low = judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low);
+        let reason = judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason);
+        Row {
+            place: format!("{}:{line}", excerpt::short_path(&path, 40)),
+            ptx: format!("ptx:{}", found.ptx_line()),
+            verdict: judgement.map_or("?", |judgement| judgement.verdict.name()),
+            share,
+            costs: branch.sides.map_or_else(String::new, costs),
+            report: reported(found),
+            reason: format!("{reason}{}", if low { " (low confidence)" } else { "" }),
+        }
+    }
+}
+
+/// Writes the lines of a function and forgets them.
+fn write_rows(rows: &mut Vec<Row>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let widest = |cell: fn(&Row) -> &str| rows.iter().map(|row| cell(row).width()).max().unwrap_or(0);
+    let (places, ptx) = (widest(|row| &row.place), widest(|row| &row.ptx));
+    let (verdicts, costs) = (widest(|row| row.verdict), widest(|row| &row.costs));
+    for Row { place, ptx: own, verdict, share, costs: cost, report, reason } in rows.drain(..) {
+        let pad = " ".repeat(places - place.width());
+        let report = format!("{:<4}", report.map_or("", Level::name));
+        writeln!(
+            out,
+            "  {place}{pad}  {own:<ptx$}  {verdict:<verdicts$}  {share:>6}  {cost:>costs$}  {}  {}",
+            style.strong(report),
+            style.faint(reason),
+        )?;
+    }
+    Ok(())
 }

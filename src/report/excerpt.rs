@@ -1,20 +1,24 @@
 //! The few kept lines of a log as source code for miette.
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::finding::Label;
 use crate::model::{NameId, Quote, Report, symbol};
 
-/// Longest line that an excerpt shows, in characters.
-const WIDTH: usize = 160;
+/// Columns that a line of source has at least, however narrow the report is.
+const NARROWEST: usize = 40;
+
+/// Columns that are kept for the words beside the mark, where they are as long.
+const WORDS: usize = 36;
 
 /// One kept line under its place in the input.
 #[derive(Debug, Clone)]
 pub struct Excerpt {
     name: String,
     line: usize,
-    /// Characters of the input's line before the text.
-    column: usize,
+    /// Characters of the input's line before the span that is shown; `None` where the text is the whole line.
+    column: Option<usize>,
     text: String,
 }
 
@@ -52,12 +56,46 @@ pub(super) fn position(report: &Report, label: &Label) -> Position {
     }
 }
 
-/// A label's line in one line: where it stands, and its text.
-pub(super) fn one_line(report: &Report, label: &Label) -> String {
-    let text = String::from_utf8_lossy(&report.line(label.quote.text, label.name)).into_owned();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+/// A label's line in one line of at most `most` columns: where it stands, and its text around what is marked.
+pub(super) fn one_line(report: &Report, label: &Label, most: usize) -> String {
+    let line = report.line(label.quote.text, label.name);
+    let [before, marked, after] = parts(&line, label.start, label.end);
+    let words = |text: &str| {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (first, last) = (text.starts_with(char::is_whitespace), text.ends_with(char::is_whitespace));
+        format!("{}{words}{}", if first { " " } else { "" }, if last && !words.is_empty() { " " } else { "" })
+    };
+    let (before, marked, after) = (words(&before), words(&marked), words(&after));
     let place = format!("{}:{}", input_name(report, label.quote), label.quote.place.line);
-    format!("{place}: {}", symbol::printable(&cut_end(&text, WIDTH / 2)))
+    if line.is_empty() {
+        return place;
+    }
+    let room = most.saturating_sub(place.width() + 2).max(NARROWEST);
+    let [before, marked, after] = around([before.trim_start(), &marked, after.trim_end()], room, room);
+    format!("{place}: {before}{marked}{after}")
+}
+
+/// What stands before, in and after the bytes from `start` to `end`, safe to print.
+fn parts(line: &[u8], start: usize, end: usize) -> [String; 3] {
+    let end = end.min(line.len());
+    let start = start.min(end);
+    [&line[..start], &line[start..end], &line[end..]].map(|part| {
+        // One column for a tab, as columns are counted.
+        let text = String::from_utf8_lossy(part).replace('\t', " ");
+        symbol::printable(&text).into_owned()
+    })
+}
+
+/// The three parts of a line cut to `room` columns: of the one in the middle as much as fits, of that before it at most
+/// `before` columns.
+fn around([before, marked, after]: [&str; 3], room: usize, most_before: usize) -> [String; 3] {
+    let marked = cut_middle(marked, room);
+    let left = room.saturating_sub(marked.width());
+    // Where not all fits, what stands before has half of the room, or what the end of the line leaves of it.
+    let before_room = left.saturating_sub(after.width()).max(left / 2).min(most_before);
+    let before = cut_start(before, before_room);
+    let after = cut_end(after, left.saturating_sub(before.width()));
+    [before, marked, after]
 }
 
 /// The end of a path that is longer than `most` columns: whole names of folders, as `…/logs/input.log`.
@@ -82,41 +120,58 @@ impl Excerpt {
     #[must_use]
     pub fn of_line(name: &str, line: u32, text: String) -> Excerpt {
         let name = symbol::printable(name).into_owned();
-        Excerpt { name, line: (line as usize).saturating_sub(1), column: 0, text }
+        Excerpt { name, line: (line as usize).saturating_sub(1), column: None, text }
     }
 
-    /// The line of `label`, cut to a readable width, and the label's span in it: of a wide one the name of the kernel that
-    /// it is about, else its beginning.
-    pub(super) fn new(report: &Report, label: &Label, kernel: Option<NameId>) -> (Excerpt, SourceSpan) {
+    /// The line of `label`, cut to what a report of `width` columns has room for, the label's span in it, and the label's
+    /// words in lines that fit beside it. Of a wide span, the name of the kernel that it is about is marked, else its
+    /// beginning.
+    pub(super) fn new(
+        report: &Report,
+        label: &Label,
+        kernel: Option<NameId>,
+        width: usize,
+    ) -> (Excerpt, SourceSpan, String) {
         let place = label.quote.place;
         let bytes = report.line(label.quote.text, label.name);
         let (from, to) = narrowed(&bytes, label, kernel.map(|name| report.names.get(name)));
-        let part = |from: usize, to: usize| {
-            let text = String::from_utf8_lossy(&bytes[from.min(bytes.len())..to.min(bytes.len())]);
-            // One column for a tab, as columns are counted.
-            symbol::printable(&text.replace('\t', " ")).into_owned()
-        };
-        let (before, marked, after) = (part(0, from), part(from, to), part(to, bytes.len()));
-        let marked = symbol::cut_middle(&marked, WIDTH).into_owned();
-        let room = WIDTH.saturating_sub(marked.chars().count());
-        let before = cut_start(&before, room);
-        let after = cut_end(&after, room.saturating_sub(before.chars().count()));
+        let [before, marked, after] = parts(&bytes, from, to);
         let lead = match label.lead {
             Some(lead) => symbol::printable(&String::from_utf8_lossy(report.texts.get(lead))).into_owned(),
             None => " ".repeat((place.column_offset as usize).min(4)),
         };
-        let lead = cut_start(&lead, WIDTH / 2);
-        let span = (lead.len() + before.len(), marked.len()).into();
-        let text = format!("{lead}{before}{marked}{after}");
-        let column = (place.column_offset as usize).saturating_sub(lead.chars().count());
+        let before = lead + &before;
+        let gutter = place.line.to_string().len() + GUTTER;
+        let room = width.saturating_sub(gutter).max(NARROWEST);
+        let pointed = marked.width().min(room) / 2;
+        let words = label.text.width().min(WORDS);
+        let most_before = room.saturating_sub(words + POINTER + pointed);
+        let [before, marked, after] = around([&before, &marked, &after], room, most_before);
+        let beside = room.saturating_sub(before.width() + marked.width() / 2 + POINTER).max(WORDS / 2);
+        let column = place.column_offset as usize + String::from_utf8_lossy(&bytes[..from]).chars().count();
         let excerpt = Excerpt {
             name: input_name(report, label.quote),
             line: (place.line as usize).saturating_sub(1),
-            column,
-            text,
+            column: Some(column),
+            text: format!("{before}{marked}{after}"),
         };
-        (excerpt, span)
+        (excerpt, (before.len(), marked.len()).into(), wrapped(&label.text, beside))
     }
+}
+
+/// Columns left of a line of source: its number is set off by these.
+const GUTTER: usize = 4;
+
+/// Columns from the middle of a mark to its words.
+const POINTER: usize = 4;
+
+/// `text` in lines of at most `width` columns, where its words allow.
+fn wrapped(text: &str, width: usize) -> String {
+    let options = textwrap::Options::new(width)
+        .break_words(false)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(text, options).join("\n")
 }
 
 /// The bytes of `text` that are underlined for `label`.
@@ -140,21 +195,52 @@ fn narrowed(text: &[u8], label: &Label, kernel: Option<&[u8]>) -> (usize, usize)
     (start, start + length)
 }
 
+/// The end of `text`, of at most `most` columns.
 fn cut_start(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
+    if text.width() <= most {
         return text.to_owned();
     }
-    let kept: String = text.chars().skip(count - most.saturating_sub(1)).collect();
-    format!("…{kept}")
+    let room = most.saturating_sub(1);
+    let mut start = text.len();
+    let mut taken = 0;
+    for (at, c) in text.char_indices().rev() {
+        taken += c.width().unwrap_or(0);
+        if taken > room {
+            break;
+        }
+        start = at;
+    }
+    if most == 0 { String::new() } else { format!("…{}", &text[start..]) }
 }
 
+/// The beginning of `text`, of at most `most` columns.
 fn cut_end(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+    if text.width() <= most {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
-    format!("{kept}…")
+    if most == 0 { String::new() } else { format!("{}…", &text[..reach(text, most - 1)]) }
+}
+
+/// `text` of at most `most` columns, the middle left out.
+fn cut_middle(text: &str, most: usize) -> String {
+    if text.width() <= most {
+        return text.to_owned();
+    }
+    let head = reach(text, most * 2 / 3);
+    let tail = cut_start(&text[head..], most.saturating_sub(text[..head].width()));
+    format!("{}{tail}", &text[..head])
+}
+
+/// The byte that the first `columns` of `text` end at.
+fn reach(text: &str, columns: usize) -> usize {
+    let mut taken = 0;
+    for (at, c) in text.char_indices() {
+        taken += c.width().unwrap_or(0);
+        if taken > columns {
+            return at;
+        }
+    }
+    text.len()
 }
 
 impl SourceCode for Excerpt {
@@ -168,7 +254,7 @@ impl SourceCode for Excerpt {
         let marked = self.text.get(span.offset()..end).ok_or(MietteError::OutOfBounds)?;
         // Without context, what is asked for is the position of the span; with it, the text around.
         let contents = if before == 0 && after == 0 {
-            let column = self.column + self.text[..span.offset()].chars().count();
+            let column = self.column.unwrap_or_else(|| self.text[..span.offset()].chars().count());
             MietteSpanContents::new_named(self.name.clone(), marked.as_bytes(), *span, self.line, column, 1)
         } else {
             MietteSpanContents::new_named(
@@ -204,7 +290,7 @@ mod tests {
             let quote = Quote { place: Place::default(), text: report.texts.intern(text.as_bytes()) };
             let label = Label { quote, lead: None, name: None, start: 0, end: text.len(), text: String::new() };
             let name = report.names.intern(name.as_bytes());
-            let (excerpt, span) = Excerpt::new(report, &label, Some(name));
+            let (excerpt, span, _) = Excerpt::new(report, &label, Some(name), 100);
             excerpt.text[span.offset()..span.offset() + span.len()].to_owned()
         };
         let text =
@@ -215,5 +301,59 @@ mod tests {
         assert_eq!(marked(&mut report, "short gemm_k", "gemm_k"), "short gemm_k");
         let wide = "é".repeat(90);
         assert_eq!(marked(&mut report, &wide, "k"), "é".repeat(30));
+    }
+    /// What is shown of a line whose bytes `from` to `to` are marked: the text, what is marked, the column in the header, and
+    /// the words beside it.
+    fn shown(line: &[u8], (from, to): (usize, usize), said: &str, width: usize) -> (String, String, usize, String) {
+        let mut report = Report::default();
+        let quote = Quote { place: Place { line: 7, ..Place::default() }, text: report.texts.intern(line) };
+        let label = Label { quote, lead: None, name: None, start: from, end: to, text: said.to_owned() };
+        let (excerpt, span, said) = Excerpt::new(&report, &label, None, width);
+        let contents = excerpt.read_span(&span, 0, 0).expect("it holds the span");
+        let marked = excerpt.text[span.offset()..span.offset() + span.len()].to_owned();
+        let column = contents.column() + 1;
+        (excerpt.text.clone(), marked, column, said)
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_what_is_marked_in_every_width() {
+        let line = format!("{}if (x) y();{}", "a".repeat(200), "b".repeat(200));
+        for width in [60, 80, 100, 120] {
+            let (text, marked, column, _) = shown(line.as_bytes(), (200, 206), "which lanes go where", width);
+            assert_eq!((marked.as_str(), column), ("if (x)", 201));
+            assert!(text.starts_with('…') && text.ends_with('…'), "{text}");
+            assert_eq!(text.width() + GUTTER + 1, width, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_short_line_is_not_cut_and_the_words_beside_a_late_mark_fit() {
+        let (text, marked, column, said) = shown(b"  if (x) y();", (2, 8), "few", 80);
+        assert_eq!((text.as_str(), marked.as_str(), column, said.as_str()), ("  if (x) y();", "if (x)", 3, "few"));
+        let late = format!("{}if (x)", " ".repeat(66));
+        let words = "warp 0: lanes 0, 2, 4, … go one way, lanes 1, 3, 5, … the other; blocks of 256 threads";
+        let (text, marked, column, said) = shown(late.as_bytes(), (66, 72), words, 80);
+        assert_eq!((marked.as_str(), column), ("if (x)", 67));
+        assert_eq!(said.replace('\n', " "), words);
+        for line in said.lines() {
+            assert!(text.width() - 3 + POINTER + line.width() <= 80 - GUTTER, "{text}\n{said}");
+        }
+    }
+
+    #[test]
+    fn wide_characters_tabs_and_escapes_count_their_columns() {
+        let line = format!("\t// {}\u{1b}[31m if (x)", "漢".repeat(60));
+        let at = line.find("if").expect("it stands there");
+        let (text, marked, column, _) = shown(line.as_bytes(), (at, at + 6), "", 80);
+        assert_eq!(marked, "if (x)");
+        assert_eq!(column, 1 + line[..at].chars().count());
+        assert!(
+            text.width() <= 80 - GUTTER && text.starts_with("…漢") && text.contains("\\u{1b}[31m if (x)"),
+            "{text}"
+        );
+        let (text, marked, ..) = shown("漢".repeat(100).as_bytes(), (0, 300), "", 60);
+        assert!(text.width() <= 60 - GUTTER && !marked.is_empty(), "{text}");
+        let (_, marked, column, _) = shown(b"\tif (x)\xff", (1, 7), "", 80);
+        assert_eq!((marked.as_str(), column), ("if (x)", 2));
     }
 }

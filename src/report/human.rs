@@ -1,11 +1,13 @@
 //! Diagnostics for people: the one place where miette draws.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode, ThemeCharacters, ThemeStyles,
 };
+use unicode_width::UnicodeWidthStr;
 
 use super::also::{self, also};
 use super::excerpt::{self, Excerpt};
@@ -14,7 +16,7 @@ use crate::finding::{Finding, Level, Subject};
 use crate::model::{Arch, Kind, symbol};
 use crate::settle::{CauseGroup, Settled, Verdict};
 
-/// Longest path at the end of a note, in columns.
+/// Longest path of a note, in columns.
 const PATH: usize = 40;
 
 /// A finding in miette's terms.
@@ -91,9 +93,12 @@ pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write
         }
         render_group(verdict, group, layout, &handler, &mut budget, out)?;
     }
+    let mut is_cut = false;
     for group in &notes {
-        let finding = verdict.finding(&verdict.settled[group.lead]);
-        write_note(verdict, group, &finding, layout.style, &mut budget, out)?;
+        is_cut |= write_note(verdict, group, layout.style, &mut budget, out)?;
+    }
+    if is_cut {
+        writeln!(out, "{}", layout.style.faint("-v shows notes in full"))?;
     }
     if !notes.is_empty() {
         writeln!(out)?;
@@ -101,7 +106,8 @@ pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write
     if hidden > 0 {
         writeln!(
             out,
-            "{hidden} more groups of findings are not shown: raise --limit, or use --format json for all of them\n"
+            "{hidden} more {} not shown: raise --limit, or use --format json for all of them\n",
+            if hidden == 1 { "group of findings is" } else { "groups of findings are" },
         )?;
     }
     if layout.quiet && verdict.settled.is_empty() {
@@ -120,16 +126,15 @@ fn render_group(
 ) -> io::Result<()> {
     let lead = &verdict.settled[group.lead];
     let finding = verdict.finding(lead);
-    let shown = Shown::new(verdict, lead, finding.clone());
+    let shown = Shown::new(verdict, lead, finding.clone(), layout.style.width);
     let mut text = String::new();
     handler.render_report(&mut text, &shown).map_err(io::Error::other)?;
     writeln!(out, "{}", text.trim_end())?;
-    if let Some(ptx) = finding.ptx.as_ref().filter(|_| has_text(verdict, &finding)) {
-        writeln!(out, "  {} {}", layout.style.strong("ptx:"), excerpt::one_line(verdict.context.report, ptx))?;
-    }
-    for beside in &finding.beside {
-        let name = layout.style.strong(format!("{}:", beside.text));
-        writeln!(out, "  {name} {}", excerpt::one_line(verdict.context.report, beside))?;
+    let ptx = finding.ptx.as_ref().filter(|_| has_text(verdict, &finding)).map(|ptx| ("ptx", ptx));
+    for (name, label) in finding.beside.iter().map(|one| (one.text.as_str(), one)).chain(ptx) {
+        let room = layout.style.width.saturating_sub(name.chars().count() + "  : ".len());
+        let line = excerpt::one_line(verdict.context.report, label, room);
+        writeln!(out, "  {} {line}", layout.style.strong(format!("{name}:")))?;
     }
     if let Some(also) = also(verdict, group, &finding, budget) {
         writeln!(out, "  {} {also}", layout.style.strong("also:"))?;
@@ -148,7 +153,7 @@ fn has_text(verdict: &Verdict<'_>, finding: &Finding) -> bool {
 }
 
 impl Shown {
-    fn new(verdict: &Verdict<'_>, settled: &Settled, finding: Finding) -> Shown {
+    fn new(verdict: &Verdict<'_>, settled: &Settled, finding: Finding, width: usize) -> Shown {
         let report = verdict.context.report;
         // Of a source line without its text, the line of the PTX is shown, and the source line named.
         let label = if has_text(verdict, &finding) {
@@ -158,9 +163,9 @@ impl Shown {
         };
         let (excerpt, label) = match label {
             Some(label) => {
-                let (excerpt, span) = Excerpt::new(report, label, finding.kernel);
+                let (excerpt, span, said) = Excerpt::new(report, label, finding.kernel, width);
                 // An empty label would be drawn as a line that leads nowhere.
-                let said = Some(label.text.clone()).filter(|text| !text.is_empty());
+                let said = Some(said).filter(|text| !text.is_empty());
                 (Some(excerpt), Some(LabeledSpan::new_primary_with_span(said, span)))
             }
             None => (None, None),
@@ -187,31 +192,71 @@ impl Shown {
     }
 }
 
-/// `note[rule] message` and where.
+/// `src/k.cu:13: note[rule] message` in one line of the width; whether a part of the message was left out for that.
 fn write_note(
     verdict: &Verdict<'_>,
     group: &CauseGroup,
-    finding: &Finding,
     style: Style,
     budget: &mut usize,
     out: &mut dyn Write,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let lead = &verdict.settled[group.lead];
-    let place = finding.label.as_ref().map(|label| {
+    let finding = verdict.finding(lead);
+    let place = finding.label.as_ref().map_or_else(String::new, |label| {
         let position = excerpt::position(verdict.context.report, label);
-        format!(" {}", style.faint(format!("({}:{})", excerpt::short_path(&position.path, PATH), position.line)))
+        format!("{}:{}: ", excerpt::short_path(&position.path, PATH), position.line)
     });
-    let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
-    let also = also(verdict, group, finding, budget).map(|also| format!("; also {also}")).unwrap_or_default();
     let id = verdict.active(lead).rule.id;
-    writeln!(
-        out,
-        "{}{} {}{times}{also}{}",
-        style.strong("note"),
-        style.faint(format!("[{id}]")),
-        finding.message,
-        place.unwrap_or_default()
-    )
+    let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
+    let also = also(verdict, group, &finding, budget).map(|also| format!("; also {also}")).unwrap_or_default();
+    let room = style.width.saturating_sub(place.width() + "note[] ".len() + id.len());
+    let (message, is_cut) = fitting(&finding, room.saturating_sub(times.width() + also.width()));
+    writeln!(out, "{}{}{} {message}{times}{also}", place, style.strong("note"), style.faint(format!("[{id}]")),)?;
+    Ok(is_cut)
+}
+
+/// What a note of `room` columns says, and whether the message says more.
+fn fitting(finding: &Finding, room: usize) -> (Cow<'_, str>, bool) {
+    match &finding.brief {
+        Some(brief) if finding.message.width() > room => (without_arguments(brief, room), true),
+        _ => beginning(&finding.message, room),
+    }
+}
+
+/// `text` with `k<…>` for the instantiation that it names, where `room` columns do not hold it as it is.
+fn without_arguments(text: &str, room: usize) -> Cow<'_, str> {
+    let name = text.split('`').nth(1).unwrap_or_default();
+    match name.split_once('<') {
+        Some((base, _)) if text.width() > room && name.ends_with('>') && !base.is_empty() => {
+            Cow::Owned(text.replacen(&format!("`{name}`"), &format!("`{base}<…>`"), 1))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// The clauses of a message that `room` columns hold, with `…` where that is not all of them, and whether it is not. A message
+/// without a clause that is short enough is left as it is: half a sentence says nothing.
+fn beginning(message: &str, room: usize) -> (Cow<'_, str>, bool) {
+    if message.width() <= room {
+        return (Cow::Borrowed(message), false);
+    }
+    let mut end = None;
+    let mut is_name = false;
+    for (at, c) in message.char_indices() {
+        is_name ^= c == '`';
+        let is_end = matches!(c, ':' | ';' | ',') && message[at + 1..].starts_with(' ');
+        // What comes before the first clause of all is no message: `in blocks of 256 threads, …`.
+        if is_end && !is_name && message[..at].contains('`') {
+            if message[..at].width() + " …".width() > room && end.is_some() {
+                break;
+            }
+            end = Some(at);
+        }
+    }
+    match end {
+        Some(end) => (Cow::Owned(format!("{} …", &message[..end])), true),
+        None => (Cow::Borrowed(message), false),
+    }
 }
 
 /// The last line: what was looked at, and what became of every finding.
@@ -240,7 +285,14 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
     let parts = [(Level::Deny, "error"), (Level::Warn, "warning"), (Level::Note, "note")];
     let parts: Vec<String> =
         parts.into_iter().filter_map(|(level, word)| counted(verdict.count(level), word)).collect();
-    let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") };
+    // Findings are counted, as the exit status and the other formats do; what is drawn is one a group.
+    let groups = verdict.groups().len();
+    let grouped = match groups {
+        1 if verdict.settled.len() > 1 => " in 1 group".to_owned(),
+        several if verdict.settled.len() > several => format!(" in {several} groups"),
+        _ => String::new(),
+    };
+    let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") + &grouped };
     let kernels = counted(own.len(), "kernel").unwrap_or_else(|| "no kernels".to_owned());
     let allowed =
         if verdict.allowed.is_empty() { String::new() } else { format!("; {} allowed", verdict.allowed.len()) };
@@ -253,5 +305,27 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
             writeln!(out, "{}", style.faint(format!("`warplint explain {id}` says more")))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_of_a_note_ends_with_a_clause_that_says_something() {
+        let message =
+            "`k` reaches 19 % occupancy on sm_80, even at its best block size: 168 registers per thread leave room";
+        let cut = |room: usize| beginning(message, room).0.into_owned();
+        assert_eq!(cut(200), message);
+        assert_eq!(cut(80), "`k` reaches 19 % occupancy on sm_80, even at its best block size …");
+        assert_eq!(cut(50), "`k` reaches 19 % occupancy on sm_80 …");
+        assert_eq!(cut(10), "`k` reaches 19 % occupancy on sm_80 …");
+        assert_eq!(without_arguments("a warp of `k<1, float>` splits", 20), "a warp of `k<…>` splits");
+        assert_eq!(without_arguments("a warp of `k<1, float>` splits", 40), "a warp of `k<1, float>` splits");
+        assert_eq!(
+            beginning("if blocks are 16×16, `f<1, 2>` splits here", 30),
+            ("if blocks are 16×16, `f<1, 2>` splits here".into(), false)
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::{Style, json};
 use crate::analyse::{BlockSource, Judged};
-use crate::model::{Bytes, Kernel, Kind, percent, symbol};
+use crate::model::{BlockSize, Bytes, Kernel, Kind, percent, symbol};
 use crate::rules::Context;
 
 /// What rows are sorted by.
@@ -43,6 +43,8 @@ struct Row<'a> {
     kernel: &'a Kernel,
     judged: Option<&'a Judged>,
     name: &'a [u8],
+    /// The block, where it is told.
+    block: Option<BlockSize>,
 }
 
 fn rows<'a>(context: &Context<'a>, sort: Sort) -> Vec<Row<'a>> {
@@ -50,10 +52,14 @@ fn rows<'a>(context: &Context<'a>, sort: Sort) -> Vec<Row<'a>> {
     for (at, kernel) in context.report.kernels.iter().enumerate() {
         let name = kernel.name.map_or(&b"?"[..], |id| context.report.names.get(id));
         let ids = context.numbers.ids(at);
+        // As on PTX alone, which tells no registers and so no occupancy.
+        let told = context.numbers.told(at).filter(|_| kernel.kind == Kind::Entry);
+        let block = told.and_then(|told| told.block).map(|(block, _)| block);
         if ids.is_empty() {
-            rows.push(Row { kernel, judged: None, name });
+            rows.push(Row { kernel, judged: None, name, block });
         }
-        rows.extend(ids.iter().map(|id| Row { kernel, judged: Some(&context.numbers.judged[*id as usize]), name }));
+        let judged = ids.iter().map(|id| &context.numbers.judged[*id as usize]);
+        rows.extend(judged.map(|judged| Row { kernel, judged: Some(judged), name, block: Some(judged.block) }));
     }
     rows.sort_by(|a, b| order(sort, a, b));
     rows
@@ -117,7 +123,7 @@ fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 10] {
     let gpu = row.kernel.arch.map_or_else(|| unknown.to_owned(), |arch| arch.to_string());
     let absent = |size: Option<Bytes>| if function && size.is_none() { String::new() } else { bytes(size) };
     let [block, occupancy, limited] = match row.judged {
-        None => [String::new(), String::new(), String::new()],
+        None => [row.block.map_or_else(String::new, |block| block.to_string()), String::new(), String::new()],
         Some(judged) => {
             let source = match judged.source {
                 BlockSource::Sweep => "*",
@@ -287,11 +293,14 @@ pub fn kernels_csv(context: &Context<'_>, sort: Sort, out: &mut dyn Write) -> io
             bytes(resources.static_shared),
         ];
         match row.judged {
-            None => cells.extend(std::iter::repeat_n(String::new(), 6)),
+            None => {
+                cells.push(row.block.map_or_else(String::new, dimensions));
+                cells.extend(std::iter::repeat_n(String::new(), 5));
+            }
             Some(judged) => {
                 let limiters: Vec<&str> = judged.occupancy.limiters.iter().map(|limiter| limiter.name()).collect();
                 cells.extend([
-                    judged.block.dimensions().map(|n| n.to_string()).join("x"),
+                    dimensions(judged.block),
                     judged.occupancy.blocks_per_sm.to_string(),
                     judged.occupancy.active_warps.to_string(),
                     judged.occupancy.max_warps.to_string(),
@@ -304,6 +313,11 @@ pub fn kernels_csv(context: &Context<'_>, sort: Sort, out: &mut dyn Write) -> io
         writeln!(out, "{}", cells.join(","))?;
     }
     Ok(())
+}
+
+/// `16x16x1`
+fn dimensions(block: BlockSize) -> String {
+    block.dimensions().map(|n| n.to_string()).join("x")
 }
 
 /// RFC 4180; a cell that a spreadsheet would take for a formula is text.

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, each, finding, ptx_label};
+use super::branch::{Message, Says, cap, each, finding, ptx_label};
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
 use crate::lanes::cost::Traits;
-use crate::lanes::verdict::{Advice, Missed, Verdict};
+use crate::lanes::verdict::{Advice, Confidence, Missed, Verdict};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -16,17 +16,26 @@ pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     each(context, hits, |found, judgement| {
-        let is_silent = judgement.advice == Advice::Silent;
-        if judgement.verdict != Verdict::BarrierInDivergent || is_silent {
+        if judgement.verdict != Verdict::BarrierInDivergent {
             return None;
         }
-        let cap = match found.branch.missed? {
-            _ if found.module.positions().is_some() => level_in_source(found, judgement.advice)?,
-            Missed::Exits if !may_wait(found) => Level::Note,
-            Missed::Exits | Missed::GoesOn => Level::Deny,
-        };
-        Some((1.0 + found.branch.split.mean, cap))
+        Some((1.0 + found.branch.split.mean, loudest(found)?))
     });
+}
+
+/// The loudest that a finding on such a branch may be.
+#[must_use]
+pub fn loudest(found: &Found<'_>) -> Option<Level> {
+    let judgement = found.branch.judgement?;
+    if found.module.positions().is_some() {
+        return level_in_source(found, judgement.advice);
+    }
+    Some(match found.branch.missed? {
+        Missed::Exits if may_wait(found) && judgement.confidence == Confidence::High => Level::Deny,
+        Missed::Exits => Level::Note,
+        Missed::Paired => cap(judgement)?.min(Level::Warn),
+        Missed::GoesOn => cap(judgement)?,
+    })
 }
 
 /// How loud a source makes it: a barrier within what threads decide is wrong, and one that threads leave before is often meant.
@@ -53,26 +62,32 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(found) = context.branch_of(hit) else { return Finding::new("not every thread reaches a barrier") };
     let name = context.called(Some(found.function.name));
     let exits = found.branch.missed == Some(Missed::Exits);
-    let (others, help) = match found.function.arch {
-        Some(arch) if exits && may_wait(&found) => (format!("exit, and {arch} may wait for them"), EXIT),
-        _ if exits => ("exit".to_owned(), EXIT),
-        _ => ("go on to other code".to_owned(), GO_ON),
+    let (does, help) = match found.function.arch {
+        Some(arch) if exits && may_wait(&found) => (format!("exits, which {arch} may wait for"), EXIT),
+        _ if exits => ("exits".to_owned(), EXIT),
+        _ if found.branch.missed == Some(Missed::Paired) => ("reaches another one".to_owned(), PAIRED),
+        _ => ("goes on to other code".to_owned(), GO_ON),
     };
-    let message =
-        format!("only some threads of a block of {name} reach the barrier behind this branch: the others {others}");
-    let mut finding =
-        finding(context, hit, message, Says::Lanes).help(help).fact("skipping_threads_exit", u64::from(exits));
+    let what = format!("part of a block of {name} misses the barrier behind this branch");
+    let more = format!(" and {does}");
+    let mut finding = finding(context, hit, Message { what, more, label: Says::Lanes })
+        .help(help)
+        .fact("skipping_threads_exit", u64::from(exits));
     if let Some(barrier) = context.quotes_of(hit).and_then(|quotes| quotes.barrier) {
         finding.beside.push(ptx_label(context, barrier, "barrier".to_owned()));
     }
     finding
 }
 
-const EXIT: &str = "keep the threads that have nothing to do: guard their work in place of returning, and let all of them come \
-                    to the barrier; CUDA allows `__syncthreads()` only where the whole block decides alike";
+const EXIT: &str = "guard the work instead of returning early, so that all threads come to the barrier: CUDA allows \
+                    `__syncthreads()` only where the whole block decides alike";
 
-const GO_ON: &str = "move the barrier out of the branch, and guard what stands before and after it instead: where only some \
-                     threads wait, the block hangs, or the barrier pairs with another one and data race";
+const PAIRED: &str = "both sides hold a barrier: put one behind the place where they meet, which every thread reaches; that two of \
+                      them pair is no promise of CUDA's, which allows `__syncthreads()` only where the whole block decides \
+                      alike";
+
+const GO_ON: &str = "move the barrier out of the branch, and guard the work before and after it instead: CUDA allows \
+                     `__syncthreads()` only where the whole block decides alike, else the block may hang";
 
 #[cfg(test)]
 mod tests {
@@ -91,8 +106,7 @@ mod tests {
         assert_eq!(
             lint(&one_sided(FIRST_100, WAIT), &[]),
             [
-                "error[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
-             the others go on to other code"
+                "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and goes on to other code"
             ]
         );
     }
@@ -102,8 +116,7 @@ mod tests {
         assert_eq!(
             lint(&early_return(), &[]),
             [
-                "note[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
-             the others exit"
+                "note[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and exits"
             ]
         );
     }
@@ -113,8 +126,7 @@ mod tests {
         assert_eq!(
             lint(&early_return().replace("sm_90", "sm_60"), &[]),
             [
-                "error[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
-             the others exit, and sm_60 may wait for them"
+                "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and exits, which sm_60 may wait for"
             ]
         );
         assert!(lint(&early_return().replace("sm_90", "sm_70"), &[])[0].starts_with("note["));
@@ -125,7 +137,7 @@ mod tests {
         let log = one_sided("setp.ge.u32 %p1, %t, 64;", WAIT);
         assert!(lint(&log, &[])[0].starts_with("error["), "{:?}", lint(&log, &[]));
         let text = human(&log, &[]);
-        assert!(text.contains("whole warps go different ways, in blocks of 256 threads"), "{text}");
+        assert!(text.contains("whole warps go different ways; blocks of 256 threads"), "{text}");
     }
 
     #[test]

@@ -4,10 +4,10 @@ use hashbrown::HashMap;
 
 use super::Context;
 use super::limits::counted;
-use crate::analyse::{BranchQuotes, Found};
+use crate::analyse::{BranchQuotes, Found, InlinedQuote};
 use crate::finding::{Cause, Finding, Hit, Label, Level};
 use crate::lanes::function::{Branch, lanes_in_words};
-use crate::lanes::verdict::{Advice, Confidence, Judgement, Witness};
+use crate::lanes::verdict::{Advice, Confidence, Judgement, Verdict, Witness};
 use crate::model::{BlockSize, Quote, percent, symbol};
 
 /// Leaves a hit on every branch that `weigh` gives a weight and a cap for. Branches of one source line are one cause.
@@ -77,12 +77,23 @@ pub(super) enum Says {
     Text(String),
 }
 
-/// A finding on a branch: where it stands, and what is known of it.
-pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: Says) -> Finding {
-    let finding = Finding::new(message);
-    let Some(found) = context.branch_of(hit) else { return finding };
+/// What a finding on a branch says.
+pub(super) struct Message {
+    /// The beginning, which says what happens to whom, and stands alone where there is little room.
+    pub(super) what: String,
+    /// The rest, which says more.
+    pub(super) more: String,
+    /// What stands at the branch.
+    pub(super) label: Says,
+}
+
+/// A finding on a branch: where it stands, and what is known of it. What it depends on, where it is not sure, comes first.
+pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: Message) -> Finding {
+    let Message { what, more, label } = message;
+    let Some(found) = context.branch_of(hit) else { return Finding::new(what + &more) };
+    let what = condition_of(&found) + &what;
+    let finding = Finding::new(format!("{what}{more}")).brief(what);
     let branch = found.branch;
-    let own = inlined_from(&found);
     // What jumps in the PTX may be what runs the side in the source, or what does not.
     let (label, in_ptx) = match label {
         Says::Lanes => (witness(branch, false), witness(branch, true)),
@@ -90,15 +101,14 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: String, label: 
     };
     let quotes = context.quotes_of(hit);
     let column = found.locations.map_or(0, |locations| locations.outer.column as usize);
-    let words = Words { source: label + &own, ptx: in_ptx, beside: "the branch in the PTX" };
+    let words = Words { source: label, ptx: in_ptx, beside: "the branch in the PTX" };
     let mut finding = placed(context, finding, quotes, column, words);
     finding.confidence = branch.judgement.map(|judgement| judgement.confidence.name());
-    let shape = BlockSize { x: branch.shape.x, y: branch.shape.y, z: branch.shape.z };
     let costs = branch.sides.map(|(taken, other)| (taken.weight, other.weight));
     finding
         .fact("verdict", branch.judgement.map(|judgement| judgement.verdict.name()))
-        .fact("block", shape.to_string())
-        .fact("split_share", branch.split.mean)
+        .fact("block", size(branch).to_string())
+        .fact("split_share", branch.split.of_all())
         .fact("taken_cost", costs.map(|(taken, _)| taken))
         .fact("fallthrough_cost", costs.map(|(_, other)| other))
 }
@@ -128,20 +138,23 @@ pub(super) fn placed(
             finding.label(Some(source_label(context, source, column, words.source)))
         }
         Some(source) => {
+            let is_shown = !context.text(source).is_empty();
             let mut own = finding.label(Some(source_label(context, source, column, words.source)));
-            own.ptx = Some(Label { text: words.beside.to_owned(), ..ptx });
+            // Where the source is not found, the line of the PTX is what is shown.
+            own.ptx = Some(if is_shown { Label { text: words.beside.to_owned(), ..ptx } } else { ptx });
+            own.beside.extend(inlined(context, quotes));
             own
         }
         None => Finding { ptx: Some(ptx.clone()), ..finding.label(Some(ptx)) },
     }
 }
 
-/// `; inlined from util.cuh:10`, where the branch does not stand in the line that it is shown at.
-fn inlined_from(found: &Found<'_>) -> String {
-    let Some(locations) = found.locations.filter(|spots| spots.inner != spots.outer) else { return String::new() };
-    let Some(path) = found.module.file(locations.inner.file) else { return String::new() };
-    let name = path.iter().rposition(|byte| matches!(byte, b'/' | b'\\')).map_or(path, |at| &path[at + 1..]);
-    format!("; inlined from {}:{}", symbol::printable(&String::from_utf8_lossy(name)), locations.inner.line)
+/// The line that a branch really stands in, where that was inlined into the one that it is shown at.
+fn inlined(context: &Context<'_>, quotes: BranchQuotes) -> Option<Label> {
+    let InlinedQuote { quote, column, function } = quotes.inlined?;
+    let name = function.map(|name| format!(" `{}`", symbol::short(context.report.texts.get(name))));
+    let text = format!("inlined from{}", name.unwrap_or_default());
+    Some(source_label(context, quote, column as usize, text))
 }
 
 /// The condition of the statement at `column`, from 1, with its keyword, else the statement to the end of the line's code.
@@ -161,7 +174,7 @@ fn source_label(context: &Context<'_>, quote: Quote, column: usize, text: String
 fn begins_statement(line: &[u8], start: usize) -> bool {
     let before = line[..start].trim_ascii_end();
     let is_first = before.is_empty() || matches!(before.last(), Some(b';' | b'{' | b'}' | b')' | b':'));
-    is_first || before.ends_with(b"else") || before.ends_with(b"do")
+    is_first || [&b"else"[..], b"do", b"*/"].iter().any(|end| before.ends_with(end))
 }
 
 /// Where the only statement with a condition begins; `None` where there are more of them, or none.
@@ -199,41 +212,80 @@ pub(super) fn ptx_label(context: &Context<'_>, quote: Quote, text: String) -> La
     Label { quote, lead: None, name: None, start, end, text }
 }
 
-/// `every warp`, `38 % of the warps`
-pub(super) fn share_of_warps(share: f64) -> String {
-    if share >= 0.995 { "every warp".to_owned() } else { format!("{} of the warps", percent(share)) }
+/// `every warp of k splits`, the ending of a further verb, and `its`; `38 % of the warps of k split`, none, and `their`.
+pub(super) fn warps_split(found: &Found<'_>, name: &str) -> (String, &'static str, &'static str) {
+    let share = found.branch.split.mean;
+    if varies(found) {
+        return (format!("warps of {name} split"), "", "their");
+    }
+    if share >= 0.995 {
+        return (format!("every warp of {name} splits"), "s", "its");
+    }
+    (format!("{} of the warps of {name} split", percent(share)), "", "their")
 }
 
 /// `256 threads`, `16×16 threads`: the block that a branch was looked at in.
 pub(super) fn block(branch: &Branch) -> String {
-    let shape = BlockSize { x: branch.shape.x, y: branch.shape.y, z: branch.shape.z };
-    format!("{shape} threads")
+    let size = size(branch);
+    let ending = if size.threads() == 1 { "" } else { "s" };
+    format!("{size} thread{ending}")
 }
 
-/// `in warp 0 lanes 0–15 jump and 16–31 do not, in blocks of 256 threads`; of a source line, `go one way` and `the other`.
+fn size(branch: &Branch) -> BlockSize {
+    BlockSize { x: branch.shape.x, y: branch.shape.y, z: branch.shape.z }
+}
+
+/// `warp 0: lanes 0–15 jump, lanes 16–31 do not; blocks of 256 threads`; of a source line, `go one way` and `the other`.
 fn witness(branch: &Branch, is_ptx: bool) -> String {
     let block = block(branch);
-    match branch.split.witness {
-        Some(Witness { warp, .. }) if branch.ways > 2 => {
-            format!("the lanes of warp {warp} go different ways, in blocks of {block}")
-        }
-        Some(witness) => {
-            let (taken, others) = lanes_in_words(witness);
-            let (jump, stay) = if is_ptx { ("jump", "do not") } else { ("go one way", "the other") };
-            format!("in warp {} lanes {taken} {jump} and {others} {stay}, in blocks of {block}", witness.warp)
-        }
-        None => format!("whole warps go different ways, in blocks of {block}"),
+    let Some(witness) = branch.split.witness else {
+        return format!("whole warps go different ways; blocks of {block}");
+    };
+    let warp = witness.warp;
+    if branch.ways > 2 {
+        return format!("the lanes of warp {warp} go different ways; blocks of {block}");
     }
+    let ((taken, takes_one), (others, stays_one)) = lanes(witness);
+    let ways = if is_ptx {
+        let (jump, stay) = (if takes_one { "jumps" } else { "jump" }, if stays_one { "does" } else { "do" });
+        format!("{taken} {jump}, {others} {stay} not")
+    } else {
+        let go = if takes_one { "goes" } else { "go" };
+        format!("{taken} {go} one way, {others} the other")
+    };
+    format!("warp {warp}: {ways}; blocks of {block}")
 }
 
-/// What a finding that is not sure depends on, to be put at the end of its message.
-pub(super) fn proviso(found: &Found<'_>) -> String {
-    let is_low = found.branch.judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low);
-    match (is_low, found.shapes.known) {
-        (false, _) => String::new(),
-        (true, false) => format!(", if its blocks are of {}", block(found.branch)),
-        (true, true) => ", as far as values known only at run time make it so".to_owned(),
+/// `lanes 0–30` and `lane 31`, which of them is a single one: those that take the branch, and the others.
+fn lanes(witness: Witness) -> ((String, bool), (String, bool)) {
+    let (taken, others) = lanes_in_words(witness);
+    let named = |lanes: String, which: u32| {
+        let is_one = which.count_ones() == 1;
+        (format!("{} {lanes}", if is_one { "lane" } else { "lanes" }), is_one)
+    };
+    (named(taken, witness.taken & witness.active), named(others, witness.active & !witness.taken))
+}
+
+/// What a finding that is not sure depends on, as the beginning of its message.
+fn condition_of(found: &Found<'_>) -> String {
+    // That data differ is a condition already.
+    if found.branch.judgement.is_some_and(|judgement| judgement.verdict == Verdict::DivergentData) {
+        return String::new();
     }
+    if varies(found) {
+        return "depending on run-time values, ".to_owned();
+    }
+    if is_unsure(found) { format!("if its blocks are {}, ", size(found.branch)) } else { String::new() }
+}
+
+fn is_unsure(found: &Found<'_>) -> bool {
+    found.branch.judgement.is_some_and(|judgement| judgement.confidence == Confidence::Low)
+}
+
+/// Whether numbers that are known only at run time decide how many warps part: shares are then those of the numbers that
+/// were tried, and tell nobody anything.
+pub(super) fn varies(found: &Found<'_>) -> bool {
+    is_unsure(found) && found.shapes.known
 }
 
 /// The weights of a branch's sides, the one that is taken first.
@@ -255,7 +307,7 @@ pub(super) fn rounded(weight: f64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{begins_statement, condition, only_condition};
+    use super::{Witness, begins_statement, condition, lanes, only_condition};
 
     #[test]
     fn a_column_in_the_middle_of_a_statement_is_none_of_its_beginning() {
@@ -263,7 +315,18 @@ mod tests {
         let at = |text: &[u8]| memchr::memmem::find(line, text).expect("it stands there");
         assert!(begins_statement(line, at(b"if")) && begins_statement(line, at(b"x = g")));
         assert!(begins_statement(line, at(b"return")) && begins_statement(b"    x = y;", 4));
+        assert!(begins_statement(b"/* x */ if (x) y();", 8));
         assert!(!begins_statement(line, at(b"float x")) && !begins_statement(line, at(b"> 0")));
+    }
+
+    #[test]
+    fn one_lane_is_in_the_singular() {
+        let words = |active: u32, taken: u32| {
+            let ((taken, _), (others, _)) = lanes(Witness { warp: 0, active, taken });
+            (taken, others)
+        };
+        assert_eq!(words(u32::MAX, 1 << 31), ("lane 31".to_owned(), "lanes 0–30".to_owned()));
+        assert_eq!(words(0b111, 0b110), ("lanes 1, 2".to_owned(), "lane 0".to_owned()));
     }
 
     #[test]
@@ -271,6 +334,7 @@ mod tests {
         assert_eq!(only_condition(b"float f(int x) { if (x) g(); return x; }"), Some(17));
         assert_eq!(only_condition(b"float f(int x) { if (x) g(); while (x) h(); }"), None);
         assert_eq!(only_condition(b"float f(int x) { return x ? 1 : 2; }"), None);
+        assert_eq!(only_condition(b"/* a */ if (x) { for (;;) g(); }"), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, cap, each, finding, goes_on_from, instructions, rounded, weights};
+use super::branch::{Message, Says, cap, each, finding, goes_on_from, instructions, rounded, weights};
 use crate::finding::{Finding, Hit};
 use crate::lanes::function::Branch;
 use crate::lanes::verdict::{Advice, Verdict};
@@ -33,20 +33,20 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     };
     let name = context.called(Some(found.function.name));
     let (taken, other) = weights(found.branch);
-    let message = if found.branch.is_loop {
-        format!(
-            "lanes of a warp of {name} leave this loop where their data say so: the warp goes on until its last lane is done"
-        )
+    let (what, more) = if found.branch.is_loop {
+        let more = ": the warp goes on until its last lane is done".to_owned();
+        (format!("lanes of a warp of {name} leave this loop as their data say"), more)
     } else {
         let costs = match (rounded(taken.min(other)), taken.max(other)) {
             // The ways of a table are not weighed.
             _ if found.branch.sides.is_none() => "the ways that are taken run one after the other".to_owned(),
-            (0, more) => format!("the others idle while {} run", instructions(more)),
+            (0, more) => format!("the others idle for {}", instructions(more)),
             (_, _) => format!("about {} + {} instructions run one after the other", rounded(taken), rounded(other)),
         };
-        format!("where data differ within a warp of {name}, its lanes part here: {costs}")
+        (format!("where data differ within a warp of {name}, its lanes part here"), format!(": {costs}"))
     };
-    finding(context, hit, message, Says::Text("decided by what each lane loaded".to_owned()))
+    let label = Says::Text("decided by what each lane loaded".to_owned());
+    finding(context, hit, Message { what, more, label })
         .help("sort or bucket the data so that the lanes of a warp agree, or let a warp work on one item together")
 }
 
@@ -76,8 +76,7 @@ mod tests {
         assert_eq!(
             lint(&one_sided(NEGATIVE, &work(30)), &ON),
             [
-                "note[data-divergent-branch] where data differ within a warp of `k`, its lanes part here: the others idle while \
-             about 30 instructions run"
+                "note[data-divergent-branch] where data differ within a warp of `k`, its lanes part here: the others idle for about 30 instructions"
             ]
         );
     }
@@ -87,10 +86,8 @@ mod tests {
         let log = kernel(&format!("AGAIN:\n{}setp.gt.f32 %p1, %x, 0f3F800000;\n@%p1 bra AGAIN;", work(4)));
         assert_eq!(
             lint(&log, &ON),
-            [
-                "note[data-divergent-branch] lanes of a warp of `k` leave this loop where their data say so: the warp goes on \
-             until its last lane is done"
-            ]
+            ["note[data-divergent-branch] lanes of a warp of `k` leave this loop as their data say: the warp goes on \
+             until its last lane is done"]
         );
     }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::Context;
 use super::branch::{
-    Says, cap, each, finding, goes_on_from, instructions, is_dispatch, proviso, rounded, ways_of_chain, weights,
+    Message, Says, cap, each, finding, goes_on_from, instructions, is_dispatch, rounded, ways_of_chain, weights,
 };
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit};
@@ -26,7 +26,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
             return None;
         }
         let (taken, other) = weights(found.branch);
-        Some((found.branch.split.mean * (taken + other), cap))
+        Some((found.branch.split.of_all() * (taken + other), cap))
     });
 }
 
@@ -45,13 +45,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (taken, other) = weights(found.branch);
     let all = taken + other;
     // The ways of a table are not weighed.
-    let costs = if rounded(all) > 0 { format!(", {} in all,", instructions(all)) } else { String::new() };
-    let message = format!(
-        "lanes of a warp of {name} take different ways of {ways} here, by thread index: the ways{costs} run one after the \
-         other for the lanes that take them{}",
-        proviso(&found),
-    );
-    finding(context, hit, message, Says::Lanes)
+    let what = format!("lanes of a warp of {name} go up to {ways} ways here by thread index");
+    let costs = if rounded(all) > 0 { format!(", {} in all", instructions(all)) } else { String::new() };
+    let more = format!(": the ways run one after the other{costs}");
+    finding(context, hit, Message { what, more, label: Says::Lanes })
         .help(
             "dispatch on the number of the warp, `threadIdx.x / 32`, so that each warp runs one case; or put what differs \
              between the cases into a table, and run the same code for all",
@@ -77,6 +74,13 @@ mod tests {
         kernel(&(text + "MEET:"))
     }
 
+    #[test]
+    fn the_leaders_of_warps_with_a_task_each_are_silent() {
+        // As `switch (threadIdx.x) { case 0: … case 32: … case 64: … }` becomes: the number, rotated by five bits.
+        let by_warp = "shf.l.wrap.b32 %r1, %t, %t, 27;\nsetp.gt.s32 %p9, %r1, 1;\n@%p9 bra CASE2;";
+        assert!(lint(&switch(by_warp, &[20, 20, 20, 20]), &[]).is_empty());
+    }
+
     const BY_LANE: &str = "and.b32 %r1, %t, 3;";
 
     #[test]
@@ -84,8 +88,7 @@ mod tests {
         assert_eq!(
             lint(&switch(BY_LANE, &[19, 29, 39, 49]), &[]),
             [
-                "warning[divergent-switch] lanes of a warp of `k` take different ways of 4 here, by thread index: the ways, \
-             about 144 instructions in all, run one after the other for the lanes that take them"
+                "warning[divergent-switch] lanes of a warp of `k` go up to 4 ways here by thread index: the ways run one after the other, about 144 instructions in all"
             ]
         );
     }
@@ -118,8 +121,7 @@ mod tests {
         assert_eq!(
             lint(&log, &[]),
             [
-                "warning[divergent-switch] lanes of a warp of `k` take different ways of 4 here, by thread index: the ways run \
-             one after the other for the lanes that take them"
+                "warning[divergent-switch] lanes of a warp of `k` go up to 4 ways here by thread index: the ways run one after the other"
             ]
         );
         assert!(lint(&log.replace("and.b32 %r1, %t, 3", "and.b32 %r1, %n, 3"), &[]).is_empty());

@@ -3,10 +3,12 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, cap, each, finding, instructions, is_dispatch, proviso, rounded, share_of_warps, weights};
+use super::branch::{
+    Message, Says, cap, each, finding, instructions, is_dispatch, rounded, varies, warps_split, weights,
+};
 use crate::finding::{Finding, Hit};
 use crate::lanes::function::Branch;
-use crate::lanes::verdict::Verdict;
+use crate::lanes::verdict::{Verdict, is_mostly_one, loss};
 use crate::model::percent;
 
 /// The rule has no options.
@@ -18,17 +20,8 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     each(context, hits, |found, judgement| {
         let is_ours = matches!(judgement.verdict, Verdict::DivergentIndex | Verdict::LeaderLane);
         let cap = cap(judgement).filter(|_| is_ours && !found.branch.is_loop && !is_dispatch(found))?;
-        Some((loss(found.branch), cap))
+        Some((loss(&found.branch.split, found.branch.sides), cap))
     });
-}
-
-/// Instructions that a warp loses at a visit.
-fn loss(branch: &Branch) -> f64 {
-    let (taken, other) = weights(branch);
-    match taken.min(other) {
-        less if less > 0.0 => branch.split.mean * less,
-        _ => branch.split.mean * taken.max(other) * idle(branch),
-    }
 }
 
 /// Share of lanes that wait while the only side runs.
@@ -43,38 +36,31 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let name = context.called(Some(found.function.name));
     let (taken, other) = weights(branch);
     let (less, more) = (taken.min(other), taken.max(other));
-    let share = share_of_warps(branch.split.mean);
-    let splits = if branch.split.mean >= 0.995 { "splits" } else { "split" };
+    let (splits, s, its) = warps_split(&found, &name);
     let is_leader = branch.judgement.is_some_and(|judgement| judgement.verdict == Verdict::LeaderLane);
-    let (what, help) = if is_leader {
-        let what = format!("one lane of a warp of {name} runs {} here while the other lanes idle", instructions(more));
-        (what, LEADER)
-    } else if rounded(less) > 0 {
-        let what = format!(
-            "{share} of {name} {splits} here by thread index: about {} + {} instructions run one after the other instead \
-             of {}",
-            rounded(taken),
-            rounded(other),
-            rounded(more),
-        );
-        (what, TWO_SIDED)
+    let (what, costs, help) = if is_leader {
+        let costs = format!(": {} while the others idle", instructions(more));
+        (format!("one lane of a warp of {name} works alone here"), costs, LEADER)
+    } else if !is_mostly_one(less) {
+        let (taken, other, more) = (rounded(taken), rounded(other), rounded(more));
+        let costs = format!(" and run{s} both sides: about {taken} + {other} instructions instead of {more}");
+        (format!("{splits} here by thread index"), costs, TWO_SIDED)
     } else {
-        let what = format!(
-            "{share} of {name} {splits} here by thread index: {} of a warp's lanes idle while {} run",
-            percent(idle(branch)),
-            instructions(more),
-        );
-        (what, ONE_SIDED)
+        let idle = percent(idle(branch));
+        let who = if varies(&found) { "the other lanes".to_owned() } else { format!("{idle} of {its} lanes") };
+        let costs = format!(": {who} idle for {}", instructions(more));
+        (format!("{splits} here by thread index"), costs, ONE_SIDED)
     };
-    let message = format!("{what}{}", proviso(&found));
-    finding(context, hit, message, Says::Lanes).help(help).fact("loss_per_visit", loss(branch))
+    finding(context, hit, Message { what, more: costs, label: Says::Lanes })
+        .help(help)
+        .fact("loss_per_visit", loss(&branch.split, branch.sides))
 }
 
-const TWO_SIDED: &str = "let all 32 lanes of a warp decide alike, as `threadIdx.x / 32 % 2` does where `threadIdx.x % 2` does \
-                         not, and renumber the data to fit; or let the sides differ in their values and share their code";
+const TWO_SIDED: &str = "decide per warp, as `threadIdx.x / 32 % 2` does where `threadIdx.x % 2` does not, and renumber the \
+                         data to fit; or let the sides differ in their values and share their code";
 
-const ONE_SIDED: &str = "number the items that need the work without gaps, and give item k to thread k: whole warps then have \
-                         work, and the others none";
+const ONE_SIDED: &str = "number the items that need work without gaps and give item k to thread k, so that a whole warp has \
+                         work or none";
 
 const LEADER: &str =
     "spread the work over the lanes of the warp, or let other warps go on with something else meanwhile";
@@ -88,8 +74,7 @@ mod tests {
         assert_eq!(
             lint(&parted(ODD, &work(12), &work(20)), &[]),
             [
-                "warning[index-divergent-branch] every warp of `k` splits here by thread index: about 12 + 20 instructions run \
-             one after the other instead of 20"
+                "warning[index-divergent-branch] every warp of `k` splits here by thread index and runs both sides: about 12 + 20 instructions instead of 20"
             ]
         );
     }
@@ -98,10 +83,9 @@ mod tests {
     fn of_one_side_the_other_lanes_idle_and_nothing_runs_one_after_the_other() {
         let quarter = "and.b32 %r1, %t, 3; setp.ne.u32 %p1, %r1, 0;";
         assert_eq!(
-            lint(&one_sided(quarter, &work(30)), &[]),
+            lint(&one_sided(quarter, &work(40)), &[]),
             [
-                "warning[index-divergent-branch] every warp of `k` splits here by thread index: 75 % of a warp's lanes idle \
-             while about 30 instructions run"
+                "warning[index-divergent-branch] every warp of `k` splits here by thread index: 75 % of its lanes idle for about 40 instructions"
             ]
         );
     }
@@ -111,24 +95,27 @@ mod tests {
         let log = kernel(&format!("{ODD}\n@%p1 bra END;\n{}", work(29)));
         let found = lint(&log, &[]);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].ends_with("50 % of a warp's lanes idle while about 30 instructions run"), "{found:?}");
+        assert!(found[0].ends_with("50 % of its lanes idle for about 30 instructions"), "{found:?}");
     }
 
     #[test]
     fn the_label_says_which_lanes_of_which_warp_jump_in_which_blocks() {
         let half = "and.b32 %r1, %t, 16; setp.eq.u32 %p1, %r1, 0;";
         let text = human(&parted(half, &work(20), &work(20)), &[]);
-        assert!(text.contains("in warp 0 lanes 0–15 jump and 16–31 do not, in blocks of 256 threads"), "{text}");
+        assert!(text.contains("warp 0: lanes 0–15 jump, lanes 16–31 do not; blocks of 256 threads"), "{text}");
         let text = human(&parted(half, &work(20), &work(20)), &["--block", "64"]);
-        assert!(text.contains("16–31 do not, in blocks of 64 threads"), "{text}");
+        assert!(text.contains("lanes 16–31 do not; blocks of 64 threads"), "{text}");
     }
 
     #[test]
     fn a_share_of_the_warps_is_said() {
         let by_48 = "div.u32 %r1, %t, 48; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 1;";
-        let found = lint(&parted(by_48, &work(20), &work(20)), &[]);
+        let found = lint(&parted(by_48, &work(24), &work(24)), &[]);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("] 37.5 % of the warps of `k` split here by thread index: "), "{found:?}");
+        assert!(
+            found[0].contains("] 37.5 % of the warps of `k` split here by thread index and run both sides: "),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -159,8 +146,7 @@ mod tests {
         assert_eq!(
             lint(&one_sided("and.b32 %r1, %t, 31; setp.ne.u32 %p1, %r1, 0;", &work(80)), &[]),
             [
-                "note[index-divergent-branch] one lane of a warp of `k` runs about 80 instructions here while the other lanes \
-             idle"
+                "note[index-divergent-branch] one lane of a warp of `k` works alone here: about 80 instructions while the others idle"
             ]
         );
     }
@@ -181,10 +167,12 @@ mod tests {
         // A small number parts all warps, and a large one none.
         let masked =
             "setp.lt.u32 %p2, %n, 16; selp.b32 %r1, 1, 32, %p2; and.b32 %r2, %t, %r1; setp.ne.u32 %p1, %r2, 0;";
-        let found = lint(&parted(masked, &work(20), &work(20)), &[]);
+        let found = lint(&parted(masked, &work(40), &work(40)), &[]);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("note[index-divergent-branch] "), "{found:?}");
-        assert!(found[0].ends_with(", as far as values known only at run time make it so"), "{found:?}");
+        assert!(
+            found[0].starts_with("note[index-divergent-branch] depending on run-time values, warps of `k` split here"),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -194,7 +182,7 @@ mod tests {
         let found = lint(&log, &[]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(
-            found[0].starts_with("note[") && found[0].ends_with(", if its blocks are of 16×16 threads"),
+            found[0].starts_with("note[index-divergent-branch] if its blocks are 16×16, every warp of `k` splits"),
             "{found:?}"
         );
         assert!(lint(&log, &["--block", "32,8"]).is_empty());

@@ -4,8 +4,7 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, block, cap, each, finding, proviso, rounded};
-use super::limits::counted;
+use super::branch::{Message, Says, block, cap, each, finding, rounded, varies};
 use crate::finding::{Finding, Hit};
 use crate::lanes::verdict::Verdict;
 use crate::model::percent;
@@ -32,18 +31,24 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     };
     let name = context.called(Some(found.function.name));
     let (longest, mean) = spread.trips;
-    let message = format!(
-        "lanes of a warp of {name} leave this loop at different iterations, by thread index: the last lane stays {} longer \
-         than the mean lane, and {} of the lanes' turns are idle{}",
-        iterations(longest - mean),
-        percent(spread.idle),
-        proviso(&found),
-    );
-    let label = format!("a warp turns until its last lane leaves, in blocks of {}", block(found.branch));
-    finding(context, hit, message, Says::Text(label))
+    let what = format!("lanes of a warp of {name} leave this loop apart by thread index");
+    let more = if varies(&found) {
+        ": the warp turns until its last lane leaves".to_owned()
+    } else {
+        format!(
+            ": as compiled, the longest lane runs {}{}, the mean is {}, and {} of the lanes' turns are idle",
+            iterations(longest),
+            // Warps differ.
+            if number(longest).contains('.') { " on average" } else { "" },
+            number(mean),
+            percent(spread.idle),
+        )
+    };
+    let label = format!("a warp turns until its last lane leaves; blocks of {}", block(found.branch));
+    finding(context, hit, Message { what, more, label: Says::Text(label) })
         .help(
-            "give the lanes of a warp equally long loops: let the warp run through each long loop together, from the lane's \
-             number in steps of 32, or give each lane a long one and a short one",
+            "let the lanes of a warp share each long loop, from the lane's number in steps of 32, or give each lane a long loop \
+             and a short one",
         )
         .fact("idle_share", spread.idle)
         .fact("split_warps", spread.share)
@@ -53,12 +58,15 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 /// `15.5 iterations`, `1 iteration`, `317 iterations`
 fn iterations(trips: f64) -> String {
+    let number = number(trips);
+    let ending = if number == "1" { "" } else { "s" };
+    format!("{number} iteration{ending}")
+}
+
+/// `15.5`, `317`: a tenth where there is one and it matters.
+fn number(trips: f64) -> String {
     let tenths = (trips * 10.0).round() / 10.0;
-    if tenths < 100.0 && tenths.fract() != 0.0 {
-        format!("{tenths:.1} iterations")
-    } else {
-        counted(rounded(trips), "iteration")
-    }
+    if tenths < 100.0 && tenths.fract() != 0.0 { format!("{tenths:.1}") } else { rounded(trips).to_string() }
 }
 
 #[cfg(test)]
@@ -82,8 +90,7 @@ mod tests {
         assert_eq!(
             lint(&counted_loop(LANE, "-1", "1", "%r1"), &[]),
             [
-                "warning[index-divergent-loop] lanes of a warp of `k` leave this loop at different iterations, by thread index: \
-             the last lane stays 15.5 iterations longer than the mean lane, and 48 % of the lanes' turns are idle"
+                "warning[index-divergent-loop] lanes of a warp of `k` leave this loop apart by thread index: as compiled, the longest lane runs 32 iterations, the mean is 16.5, and 48 % of the lanes' turns are idle"
             ]
         );
     }
@@ -91,7 +98,7 @@ mod tests {
     #[test]
     fn the_label_says_the_block() {
         let text = human(&counted_loop(LANE, "-1", "1", "%r1"), &["--block", "64"]);
-        assert!(text.contains("a warp turns until its last lane leaves, in blocks of 64 threads"), "{text}");
+        assert!(text.contains("a warp turns until its last lane leaves; blocks of 64 threads"), "{text}");
     }
 
     #[test]

@@ -56,7 +56,8 @@ use crate::suppress::Remark;
 
 use standing::is_device_runtime;
 
-pub use page::{Group, Page, PageError, Setting};
+pub use barrier_in_divergent_branch::loudest as loudest_of_barrier;
+pub use page::{Group, Head, Page, PageError, Setting};
 
 /// A rule as registered.
 pub struct Rule {
@@ -155,6 +156,15 @@ impl Rule {
     #[must_use]
     pub fn page(&self) -> Page {
         Page::read(self.text).unwrap_or_else(|error| panic!("bug: rules/{}.md: {error}", self.id))
+    }
+
+    /// What every run needs of its page.
+    ///
+    /// # Panics
+    /// When the page in the source tree is broken, which a test rules out.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        Head::read(self.text).unwrap_or_else(|| panic!("bug: rules/{}.md has no front matter", self.id))
     }
 
     /// The rule with `options`, which hold a value for every option of its page.

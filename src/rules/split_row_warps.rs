@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Says, finding};
+use super::branch::{Message, Says, finding};
 use super::limits::counted;
 use crate::finding::{Cause, Finding, Hit};
 use crate::lanes::Shape;
@@ -38,12 +38,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(found) = context.branch_of(hit) else { return Finding::new("a warp covers several rows of its block") };
     let shape = found.branch.shape;
     let block = crate::model::BlockSize { x: shape.x, y: shape.y, z: shape.z };
-    let message = format!(
-        "a warp of {} covers {} of its {block} block, and idles in each of them where this check cuts off the end of a row",
-        context.called(Some(found.function.name)),
-        counted(rows(shape), "row"),
-    );
-    finding(context, hit, message, Says::Text("compares the place in the row".to_owned()))
+    let name = context.called(Some(found.function.name));
+    let what = format!("a warp of {name} covers {} of its {block} block", counted(rows(shape), "row"));
+    let more = ", and this check idles lanes at the end of each".to_owned();
+    finding(context, hit, Message { what, more, label: Says::Text("cuts off the end of a row".to_owned()) })
         .help(help(shape))
         .fact("rows", rows(shape))
 }
@@ -79,8 +77,7 @@ mod tests {
 
     #[test]
     fn rows_of_sixteen_threads_with_a_check_are_a_note() {
-        let told = "note[split-row-warps] a warp of `k` covers 2 rows of its 16×16 block, and idles in each of them where this \
-                    check cuts off the end of a row";
+        let told = "note[split-row-warps] a warp of `k` covers 2 rows of its 16×16 block, and this check idles lanes at the end of each";
         assert_eq!(lint(&kernel(".reqntid 16, 16, 1", "x"), &[]), [told]);
         assert_eq!(lint(&kernel("", "x"), &["--block", "16,16"]), [told]);
     }

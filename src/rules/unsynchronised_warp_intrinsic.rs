@@ -31,18 +31,18 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         Some(word) => String::from_utf8_lossy(word).into_owned(),
         None => quotes.map_or_else(String::new, |quotes| opcode(context, quotes.ptx)),
     };
-    let times = if exchange.count > 1 { format!(", {} times", exchange.count) } else { String::new() };
     let (message, help, label) = match exchange.by {
         By::Shuffle | By::Vote => {
             let word = if opcode.is_empty() { exchange.by.name() } else { &opcode };
-            let message = format!("{name} uses `{word}`{on} here{times}, which waits for no other lane");
-            (message, if exchange.by == By::Shuffle { SHUFFLE } else { VOTE }, "without .sync")
+            let times = if exchange.count > 1 { format!(" {} times", exchange.count) } else { String::new() };
+            let message = format!("{name} uses `{word}`{times}{on} without `.sync`, which waits for no other lane");
+            (message, if exchange.by == By::Shuffle { SHUFFLE } else { VOTE }, "waits for no other lane")
         }
         By::Memory => {
             let steps = counted(exchange.count, "step");
             let message = format!(
-                "lanes of a warp of {name} pass values on through volatile shared memory{on} in {steps}, with nothing that \
-                 synchronises them between"
+                "lanes of a warp of {name} pass values through volatile shared memory{on} with nothing to synchronise them, in \
+                 {steps}"
             );
             (message, MEMORY, "reads what another lane stored just before")
         }
@@ -54,14 +54,14 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         .fact("exchanges", exchange.count)
 }
 
-const SHUFFLE: &str = "from sm_70 on lanes of a warp run independently of each other, so that a lane may be read before it has \
-                       come here: use `__shfl_sync` and its like, with a mask of the lanes that take part";
+const SHUFFLE: &str = "from sm_70 on the lanes of a warp run independently, so that a lane may be read before it has come \
+                       here: use `__shfl_sync` and its like, with a mask of the lanes that take part";
 
-const VOTE: &str = "from sm_70 on lanes of a warp run independently of each other, so that a lane may be missing here: use \
+const VOTE: &str = "from sm_70 on the lanes of a warp run independently, so that a lane may be missing here: use \
                     `__any_sync`, `__all_sync` or `__ballot_sync`, with a mask of the lanes that take part";
 
-const MEMORY: &str = "from sm_70 on lanes of a warp run independently of each other, so that a lane may read before another has \
-                      stored: put `__syncwarp()` between reading and writing of each step, or reduce with `__shfl_down_sync`";
+const MEMORY: &str = "from sm_70 on the lanes of a warp run independently, so that a lane may read before another has stored: \
+                      put `__syncwarp()` between the reads and writes of each step, or reduce with `__shfl_down_sync`";
 
 /// The instruction's word with its modifiers.
 fn opcode(context: &Context<'_>, quote: Quote) -> String {
@@ -88,8 +88,7 @@ mod tests {
         assert_eq!(
             lint(&kernel("sm_70", SHUFFLE), &[]),
             [
-                "warning[unsynchronised-warp-intrinsic] `k` uses `shfl.down.b32` on sm_70 here, 2 times, which waits for no \
-              other lane"
+                "warning[unsynchronised-warp-intrinsic] `k` uses `shfl.down.b32` 2 times on sm_70 without `.sync`, which waits for no other lane"
             ]
         );
         assert!(lint(&kernel("sm_60", SHUFFLE), &[]).is_empty());

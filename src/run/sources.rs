@@ -4,15 +4,16 @@ use std::path::Path;
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::analyse::{BranchQuotes, Numbers, line_of};
+use crate::analyse::{BranchQuotes, InlinedQuote, Numbers, line_of};
 use crate::discover::Sources;
 use crate::lanes::verdict::Advice;
 use crate::model::{NameId, Place, Quote, Report};
-use crate::parse::ptx::Spot;
+use crate::parse::ptx::{Locations, Spot, Strings};
 use crate::suppress;
 
-/// Looks up the lines of all branches that may be reported, those of source files in `sources`.
-pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Sources) {
+/// Looks up the lines of all branches that may be reported, those of source files in `sources`; where `every` branch is
+/// listed, the names of the files of all others as well.
+pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Sources, every: bool) {
     let branches = &numbers.branches;
     let mut wanted = Vec::new();
     for at in 0..branches.all.len() {
@@ -26,23 +27,24 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
             wanted.push((at, branches.all[at].module as usize, own, barrier, found.locations, (is_source, waits_at)));
         }
     }
-    if wanted.is_empty() && branches.exchanges.is_empty() {
+    if wanted.is_empty() && branches.exchanges.is_empty() && !every {
         return;
     }
-    let mut lines = Lines { sources, known: HashMap::new() };
+    let mut lines = Lines { sources, known: HashMap::new(), strings: HashMap::new() };
     let mut quotes: Vec<Option<BranchQuotes>> = vec![None; branches.all.len()];
     for (at, module, own, barrier, locations, (is_source, waits_at)) in wanted {
         if is_source {
             let Some(outer) = locations.map(|locations| locations.outer) else { continue };
             let Some(source) = lines.source_quote(report, module, outer) else { continue };
             let barrier = waits_at.and_then(|byte| lines.quote_of_byte(report, module, outer, byte as usize));
-            quotes[at] = Some(BranchQuotes { source: Some(source), ptx: source, barrier });
+            quotes[at] = Some(BranchQuotes { source: Some(source), ptx: source, barrier, inlined: None });
             continue;
         }
         let ptx = ptx_quote(report, module, own);
         let barrier = barrier.map(|place| ptx_quote(report, module, place));
         let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
-        quotes[at] = Some(BranchQuotes { source, ptx, barrier });
+        let inlined = locations.and_then(|locations| lines.inlined_quote(report, module, locations));
+        quotes[at] = Some(BranchQuotes { source, ptx, barrier, inlined });
     }
     // They rise within a function, so that each line is counted once.
     let mut last = None;
@@ -57,16 +59,20 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
             _ => line_of(&report.modules[module], function, at),
         };
         last = Some(((loose.module, loose.function), at, line));
-        let outer = loose.exchange.locations.map(|locations| locations.outer);
-        let source = outer.and_then(|outer| lines.source_quote(report, module, outer));
+        let locations = loose.exchange.locations;
+        let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
         if report.modules[module].positions().is_some() {
-            loose.quotes = source.map(|ptx| BranchQuotes { source, ptx, barrier: None });
+            loose.quotes = source.map(|ptx| BranchQuotes { source, ptx, barrier: None, inlined: None });
             continue;
         }
         let ptx = ptx_quote(report, module, (at as usize, line));
-        loose.quotes = Some(BranchQuotes { source, ptx, barrier: None });
+        let inlined = locations.and_then(|locations| lines.inlined_quote(report, module, locations));
+        loose.quotes = Some(BranchQuotes { source, ptx, barrier: None, inlined });
     }
     numbers.branches.quotes = quotes;
+    if every {
+        lines.find_all(report, numbers);
+    }
     lines.read_remarks(report, numbers);
 }
 
@@ -88,6 +94,8 @@ fn ptx_quote(report: &mut Report, module: usize, (byte, line): (usize, u32)) -> 
 struct Lines {
     sources: Sources,
     known: HashMap<Vec<u8>, File>,
+    /// The names of functions that were inlined, by module.
+    strings: HashMap<usize, Strings>,
 }
 
 struct File {
@@ -100,11 +108,7 @@ struct File {
 impl Lines {
     fn source_quote(&mut self, report: &mut Report, module: usize, spot: Spot) -> Option<Quote> {
         let name = report.modules[module].file(spot.file)?.to_vec();
-        if !self.known.contains_key(&name) {
-            let file = self.find(report, &name);
-            self.known.insert(name.clone(), file);
-        }
-        let file = self.known.get(&name)?;
+        let file = self.file(report, &name);
         let line = file.line(spot.line);
         let column_offset = if line.is_some() { 0 } else { spot.column.saturating_sub(1) };
         let (offset, text) = line.unwrap_or((0, &[]));
@@ -119,6 +123,34 @@ impl Lines {
         let file = self.known.get(name)?;
         let line = u32::try_from(file.starts.partition_point(|start| *start <= byte)).unwrap_or(u32::MAX);
         self.source_quote(report, module, Spot { line, ..spot })
+    }
+
+    /// The line of the function that was inlined where a branch is shown.
+    fn inlined_quote(&mut self, report: &mut Report, module: usize, locations: Locations) -> Option<InlinedQuote> {
+        let inlined = locations.inlined?;
+        let quote = self.source_quote(report, module, inlined.spot)?;
+        let text = &report.modules[module].text;
+        let directive = text.get(inlined.directive as usize..).unwrap_or_default();
+        let line = &directive[..memchr::memchr(b'\n', directive).unwrap_or(directive.len()).min(LONGEST)];
+        let strings = self.strings.entry(module).or_insert_with(|| Strings::of(text));
+        let name = strings.function(line).map(<[u8]>::to_vec);
+        let function = name.map(|name| report.texts.intern(&name));
+        Some(InlinedQuote { quote, column: inlined.spot.column, function })
+    }
+
+    /// Finds the files of all branches.
+    fn find_all(&mut self, report: &mut Report, numbers: &mut Numbers) {
+        let all = (0..numbers.branches.all.len()).filter_map(|at| numbers.branches.get(report, at));
+        let names = all.filter_map(|found| found.module.file(found.locations?.outer.file));
+        let names: HashSet<&[u8]> = names.collect();
+        let mut names: Vec<Vec<u8>> = names.into_iter().map(<[u8]>::to_vec).collect();
+        // The order of a set is not the same in every run.
+        names.sort_unstable();
+        for name in names {
+            let input = self.file(report, &name).input;
+            let path = report.file_of(Place { input, ..Place::default() }).to_owned();
+            numbers.branches.paths.insert(name, path);
+        }
     }
 
     /// Reads what comments in the files say: nothing in most, and then nothing else is done.
@@ -143,6 +175,14 @@ impl Lines {
             let is_seen = |line: u32| seen.contains(&(input, line));
             numbers.remarks.extend(suppress::of_source(text, input, &is_seen, &mut report.texts));
         }
+    }
+
+    fn file(&mut self, report: &mut Report, name: &[u8]) -> &File {
+        if !self.known.contains_key(name) {
+            let file = self.find(report, name);
+            self.known.insert(name.to_vec(), file);
+        }
+        &self.known[name]
     }
 
     fn find(&mut self, report: &mut Report, name: &[u8]) -> File {

@@ -45,15 +45,16 @@ impl Active {
 #[must_use]
 pub fn activate(settings: &Settings) -> Vec<Active> {
     let arm = |rule: &'static Rule| {
-        let page = rule.page();
-        let set = settings.level(rule, page.group).map(|(level, _)| level);
-        let armed = rule.arm(settings.options(rule, &page)).expect("bug: options that were checked do not fit a rule");
-        let level = set.unwrap_or(page.level);
+        let head = rule.head();
+        let set = settings.level(rule, head.group).map(|(level, _)| level);
+        let options = if head.has_options { settings.options(rule, &rule.page()) } else { toml::Table::new() };
+        let armed = rule.arm(options).expect("bug: options that were checked do not fit a rule");
+        let level = set.unwrap_or(head.level);
         Active {
             rule,
             level,
-            basis: page.basis,
-            group: page.group,
+            basis: head.basis,
+            group: head.group,
             allowed: set == Some(Level::Allow),
             asked: set.is_some(),
             armed,

@@ -23,18 +23,29 @@ pub struct Locations {
     pub inner: Spot,
     /// The line that the code was inlined into, followed to the end.
     pub outer: Spot,
+    /// Where the code stands that was inlined there: the innermost line that is the user's own, else the innermost.
+    pub inlined: Option<Inlined>,
+}
+
+/// A line of a function that was inlined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inlined {
+    /// The line.
+    pub spot: Spot,
+    /// The first byte of the `.loc` that names the function.
+    pub directive: u32,
 }
 
 impl Locations {
-    /// What is in force at each of the statements `wanted`, which rise.
+    /// What is in force at each of the statements `wanted`, which rise; `is_foreign` tells the files that users did not write.
     #[must_use]
-    pub fn of(text: &[u8], body: &Body, wanted: &[u32]) -> Vec<Option<Locations>> {
+    pub fn of(text: &[u8], body: &Body, wanted: &[u32], is_foreign: &dyn Fn(u32) -> bool) -> Vec<Option<Locations>> {
         let mut table = Table::default();
         let mut found = Vec::with_capacity(wanted.len());
         let mut wanted = wanted.iter().peekable();
         for (number, statement) in (0..).zip(&body.statements) {
             if statement.what == What::Location {
-                table.read(&text[statement.start as usize..statement.end as usize]);
+                table.read(&text[statement.start as usize..statement.end as usize], statement.start, is_foreign);
             }
             while wanted.next_if(|at| **at == number).is_some() {
                 found.push(table.now);
@@ -50,13 +61,13 @@ impl Locations {
 #[derive(Default)]
 struct Table {
     now: Option<Locations>,
-    /// For each inlined line the outermost line of its caller.
-    callers: HashMap<Spot, Spot>,
+    /// For each inlined line the outermost line of its caller, and the innermost that is the user's own.
+    callers: HashMap<Spot, (Spot, Option<Inlined>)>,
 }
 
 impl Table {
     /// Reads `.loc 1 7 3` or `.loc 2 372 9, function_name $L__info_string0, inlined_at 1 11 3`.
-    fn read(&mut self, directive: &[u8]) {
+    fn read(&mut self, directive: &[u8], start: u32, is_foreign: &dyn Fn(u32) -> bool) {
         let mut cursor = Cursor::new(directive, b".loc".len().min(directive.len()));
         let Some(own) = spot(&mut cursor) else { return };
         let marker = b"inlined_at";
@@ -64,16 +75,22 @@ impl Table {
             // Line 0 means that the compiler knows none.
             if own.line != 0 {
                 self.callers.remove(&own);
-                self.now = Some(Locations { inner: own, outer: own });
+                self.now = Some(Locations { inner: own, outer: own, inlined: None });
             }
             return;
         };
         let mut cursor = Cursor::new(directive, at + marker.len());
         let Some(caller) = spot(&mut cursor) else { return };
-        let outer = self.callers.get(&caller).copied().unwrap_or(caller);
-        self.callers.insert(own, outer);
+        let (outer, of_caller) = self.callers.get(&caller).copied().unwrap_or((caller, None));
+        let here = Some(Inlined { spot: own, directive: start }).filter(|_| own.line != 0);
+        let own_code = here.filter(|_| !is_foreign(own.file)).or(of_caller);
+        self.callers.insert(own, (outer, own_code));
         if outer.line != 0 {
-            self.now = Some(Locations { inner: if own.line == 0 { outer } else { own }, outer });
+            let inner = if own.line == 0 { outer } else { own };
+            // A line that calls itself is the line that is shown.
+            let other = |one: &Inlined| (one.spot.file, one.spot.line) != (outer.file, outer.line);
+            let inlined = own_code.or_else(|| here.filter(|_| is_foreign(own.file))).filter(other);
+            self.now = Some(Locations { inner, outer, inlined });
         }
     }
 }
@@ -91,9 +108,16 @@ mod tests {
     use super::*;
 
     fn outer(directives: &[&str]) -> Option<(u32, u32)> {
+        read(directives).map(|now| (now.outer.file, now.outer.line))
+    }
+
+    /// What is in force after the directives; files from 7 on are not the user's.
+    fn read(directives: &[&str]) -> Option<Locations> {
         let mut table = Table::default();
-        directives.iter().for_each(|directive| table.read(directive.as_bytes()));
-        table.now.map(|now| (now.outer.file, now.outer.line))
+        for (start, directive) in (0..).zip(directives) {
+            table.read(directive.as_bytes(), start, &|file| file >= 7);
+        }
+        table.now
     }
 
     #[test]
@@ -105,5 +129,23 @@ mod tests {
         assert_eq!(outer(&[".loc 1 11 3", once, twice]), Some((1, 11)));
         assert_eq!(outer(&[".loc 1 11 3", ".loc 1 0 3"]), Some((1, 11)));
         assert_eq!(outer(&[".loc 1 11"]), None);
+    }
+    #[test]
+    fn of_inlined_code_the_innermost_line_of_the_user_is_told() {
+        let inlined = |directives: &[&str]| {
+            let found = read(directives)?.inlined?;
+            Some((found.spot.file, found.spot.line, found.directive))
+        };
+        let helper = ".loc 2 12 5, function_name $L__info_string0, inlined_at 1 4 9";
+        let header = ".loc 7 80 1, function_name $L__info_string1, inlined_at 2 12 5";
+        assert_eq!(inlined(&[".loc 1 4 9"]), None);
+        assert_eq!(inlined(&[".loc 1 4 9", helper]), Some((2, 12, 1)));
+        assert_eq!(inlined(&[".loc 1 4 9", helper, header]), Some((2, 12, 1)));
+        // What only the toolkit has inlined stands there.
+        assert_eq!(inlined(&[".loc 7 80 1, function_name $L__info_string1, inlined_at 1 4 9"]), Some((7, 80, 0)));
+        // As after a macro, or a call of the same line.
+        assert_eq!(inlined(&[".loc 1 4 20, function_name $L__info_string1, inlined_at 1 4 9"]), None);
+        let callback = ".loc 1 30 2, function_name $L__info_string2, inlined_at 7 80 1";
+        assert_eq!(inlined(&[header, callback]), Some((1, 30, 1)));
     }
 }

@@ -220,7 +220,8 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     let is_told = one.bounds.max_threads.is_some();
     if dimensions == 1 && module.positions().is_some() && !is_told && waits(module, one) {
         // Whether all threads of the block come to a barrier may depend on how many there are.
-        return Shapes { all: [threads, 1024, 32].map(|x| shape(x, 1, 1)).to_vec(), known: true, assumed: true };
+        let all = [threads, 1024, 32].map(|x| shape(x, 1, 1)).to_vec();
+        return Shapes { all, known: true, assumed: false };
     }
     if dimensions == 1 {
         return Shapes { all: vec![shape(threads, 1, 1)], known: true, assumed: true };

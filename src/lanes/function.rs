@@ -431,12 +431,12 @@ impl<'c, 't> Look<'_, 'c, 't> {
             several: branch.ways > 2,
             barrier: branch.missed,
             shape_known: self.task.shape_known,
+            is_source: self.task.is_source,
             in_loop: self.cfg().loop_of(block).is_some(),
             is_scan: false,
             is_strided: false,
             is_bound: false,
             parameters: 0,
-            is_source: self.task.is_source,
         }
     }
 
@@ -447,19 +447,6 @@ impl<'c, 't> Look<'_, 'c, 't> {
         known.is_none_or(Known::is_warp_uniform) && block_wide
     }
 
-    /// Whether no verdict on it could be worth a word.
-    fn is_beneath_notice(&self, branch: &Branch) -> bool {
-        let Some((taken, other)) = branch.sides else { return false };
-        let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
-        let heavy = Traits::CALL.and(Traits::SLOW);
-        let light = if self.task.is_source {
-            less < super::source::SIDE
-        } else {
-            more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy)
-        };
-        light && !branch.is_loop && branch.missed.is_none() && branch.ways == 2
-    }
-
     /// Judges a branch by what the index makes of it: what a report says, whatever is asked for beside it.
     fn by_index(&mut self, block: Block, branch: &mut Branch, evaluators: &mut Evaluators<'_, 'c, 't>) {
         let mut evidence = self.evidence(block, branch);
@@ -468,7 +455,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             return;
         }
         let several = evidence.several;
-        if self.is_beneath_notice(branch) || !self.known(block).is_some_and(|known| known.index) {
+        if is_beneath_notice(branch, self.task.is_source) || !self.known(block).is_some_and(|known| known.index) {
             return;
         }
         // Most branches part few warps or none, which some environments show.
@@ -499,7 +486,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
 
     /// Judges a branch by its data, where the index gives no reason for a word.
     fn by_data(&mut self, block: Block, branch: &mut Branch, evaluators: &mut Evaluators<'_, 'c, 't>) {
-        if self.is_uniform(block, branch) || self.is_beneath_notice(branch) {
+        if self.is_uniform(block, branch) || is_beneath_notice(branch, self.task.is_source) {
             return;
         }
         let Some(judged) = self.looked_at(block, branch, evaluators) else { return };
@@ -624,6 +611,19 @@ impl<'c, 't> Look<'_, 'c, 't> {
         self.left -= allowance - evaluator.left();
         spread.ok().flatten()
     }
+}
+
+/// Whether no verdict on it could be worth a word.
+fn is_beneath_notice(branch: &Branch, is_source: bool) -> bool {
+    let Some((taken, other)) = branch.sides else { return false };
+    let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
+    let heavy = Traits::CALL.and(Traits::SLOW);
+    let light = if is_source {
+        less < super::source::SIDE
+    } else {
+        more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy)
+    };
+    light && !branch.is_loop && branch.missed.is_none() && branch.ways == 2
 }
 
 /// Whether lanes hand something to those above them right before the branch of a block.

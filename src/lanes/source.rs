@@ -14,7 +14,11 @@ pub fn of_source(evidence: &Evidence, judged: Judgement) -> Judgement {
         return silent("what a source does not tell has a part in it");
     }
     match judged.verdict {
-        Verdict::BarrierInDivergent => Judgement { advice: Advice::Warn, ..judged },
+        // The language asks for all threads whatever the numbers are that a kernel is run with.
+        Verdict::BarrierInDivergent => {
+            let confidence = if evidence.shape_known { Confidence::Medium } else { Confidence::Low };
+            Judgement { advice: Advice::Warn, confidence, ..judged }
+        }
         Verdict::DivergentIndex if evidence.is_loop || evidence.several => judged,
         Verdict::DivergentIndex => {
             let less = evidence.sides.map_or(0.0, |(taken, other)| taken.weight.min(other.weight));
@@ -30,6 +34,7 @@ mod tests {
     use super::super::cost::Side;
     use super::super::function::Which;
     use super::super::module::{Shapes, look};
+    use super::super::value::{ALL, Extent, Value};
     use super::super::verdict::{Missed, Split, judge};
     use super::super::warp::{By, of_module};
     use super::*;
@@ -38,7 +43,9 @@ mod tests {
     use crate::parse::ptx::Locations;
 
     fn evidence(weight: f64) -> Evidence {
-        let index = Split { reached: 1.0, mean: 1.0, most: 1.0, robust: 1.0, block: true, taking: 0.5, ..Split::default() };
+        let extent = Extent { threads: 256, environments: ALL };
+        let odd = Value::of_threads(extent, |thread| (thread % 2) as u64);
+        let index = Split::count(&odd, &Value::constant(1), extent, false);
         let side = Side { weight, ..Side::default() };
         Evidence {
             index,

@@ -302,6 +302,8 @@ pub struct Evidence {
     pub barrier: Option<Missed>,
     /// Whether the block's shape is known.
     pub shape_known: bool,
+    /// Whether a source shows it, and no compiled code.
+    pub is_source: bool,
     /// Whether it stands in a loop.
     pub in_loop: bool,
     /// It is a step of a scan: what the lanes below hand up stands right before it.
@@ -312,8 +314,6 @@ pub struct Evidence {
     pub is_bound: bool,
     /// Parameters of the kernel that the condition is made of.
     pub parameters: u32,
-    /// Whether a source shows it, and no compiled code.
-    pub is_source: bool,
 }
 
 /// What becomes of threads that do not come to a barrier.
@@ -636,12 +636,12 @@ mod tests {
             several: false,
             barrier: None,
             shape_known: true,
+            is_source: false,
             in_loop: false,
             is_scan: false,
             is_strided: false,
             is_bound: false,
             parameters: 0,
-            is_source: false,
         }
     }
 

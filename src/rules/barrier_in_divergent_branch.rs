@@ -16,8 +16,7 @@ pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     each(context, hits, |found, judgement| {
-        let is_silent = judgement.advice == Advice::Silent;
-        if judgement.verdict != Verdict::BarrierInDivergent || is_silent {
+        if judgement.verdict != Verdict::BarrierInDivergent {
             return None;
         }
         Some((1.0 + found.branch.split.mean, loudest(found)?))
@@ -28,8 +27,10 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
 #[must_use]
 pub fn loudest(found: &Found<'_>) -> Option<Level> {
     let judgement = found.branch.judgement?;
+    if found.module.positions().is_some() {
+        return level_in_source(found, judgement.advice);
+    }
     Some(match found.branch.missed? {
-        _ if found.module.positions().is_some() => level_in_source(found, judgement.advice)?,
         Missed::Exits if may_wait(found) && judgement.confidence == Confidence::High => Level::Deny,
         Missed::Exits => Level::Note,
         Missed::Paired => cap(judgement)?.min(Level::Warn),
@@ -137,8 +138,7 @@ mod tests {
         assert_eq!(
             lint(&kernel(&both(WAIT)), &[]),
             [
-                "warning[barrier-in-divergent-branch] only some threads of a block of `k` reach the barrier behind this branch: \
-             the others reach another one"
+                "warning[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and reaches another one"
             ]
         );
         assert!(human(&kernel(&both(WAIT)), &[]).contains("both sides hold a barrier"));

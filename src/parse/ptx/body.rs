@@ -87,10 +87,10 @@ impl Body {
         self.labels.resolve(text, &mut self.flow)
     }
 
-    /// Reads a body that was not found in a file but made, and tells where control goes in it; `None` where it is at fault.
-    pub(in crate::parse) fn read_made(&mut self, text: &[u8], open: usize) -> Option<Flow> {
+    /// Reads a body that is no part of a file, and finds where control goes. `None` where it has a fault.
+    pub fn flow_of(&mut self, text: &[u8], open: usize) -> Option<&Flow> {
         self.read(text, open).ok()?;
-        Some(self.flow.clone())
+        Some(&self.flow)
     }
 
     /// Reads the body of a function of a module again, whose text was read without a fault.

@@ -202,7 +202,7 @@ impl Lowered {
                 line
             };
             let (head, body_line) = ((one.head, line_of(one.head)), line_of(one.body.start));
-            let Some(flow) = body.read_made(&self.text, one.body.start) else { continue };
+            let Some(flow) = body.flow_of(&self.text, one.body.start).cloned() else { continue };
             let is_kernel = functions.get(one.of).is_some_and(|device| device.is_kernel);
             all.push(Function {
                 name: named(one.of),

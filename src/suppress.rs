@@ -109,7 +109,8 @@ pub fn read(text: &[u8]) -> Vec<Comment> {
             // A part of what was read as a reason.
             continue;
         }
-        let Some(opening) = opening(text, at) else { continue };
+        // The slash that closes a comment opens none.
+        let Some(opening) = opening(text, at).filter(|opening| opening.at >= past) else { continue };
         let mut comment = comment(text, at, opening);
         comment.line = lines.of(comment.span.start);
         past = comment.span.end;
@@ -595,6 +596,11 @@ mod tests {
         let text = "} // warplint: allow(x)\n.visible .entry k()\n";
         assert!(!read(text.as_bytes())[0].is_alone);
         assert_eq!(read(text.as_bytes())[0].line, 1);
+    }
+
+    #[test]
+    fn the_slash_that_closes_a_comment_opens_none() {
+        assert_eq!(read(b"/*warplint: allow(a)*//warplint: allow(b)").len(), 1);
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 mod around;
 mod assemble;
 mod broken_ptx;
+mod failures;
 mod inputs;
 mod sources;
 mod stale;
@@ -14,7 +15,7 @@ use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use miette::{Diagnostic, Report as Failure};
+use miette::Report as Failure;
 
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
 use crate::cli::{
@@ -29,7 +30,7 @@ use crate::finding::Level;
 use crate::gpu::Gpu;
 use crate::join::{attach, join};
 use crate::lanes::function::Which;
-use crate::model::{MessageKind, Place, Report, symbol};
+use crate::model::{Place, Report};
 use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
@@ -37,6 +38,7 @@ use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
 use crate::suppress;
 
+use failures::{GroupPage, NoKernels, NoPtx, NotYet};
 use units::{Role, Units};
 
 /// The streams of a process.
@@ -62,16 +64,6 @@ pub struct Terminal {
     pub width: usize,
     /// Whether it shows characters beyond ASCII.
     pub unicode: bool,
-}
-
-/// A request for what a later version brings.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("`{what}` is not part of warplint {version} yet", version = env!("CARGO_PKG_VERSION"))]
-#[diagnostic(help(
-    "this version reads build logs, PTX and CUDA sources, and writes the formats human, short and json; `warplint --help` lists its options"
-))]
-struct NotYet {
-    what: String,
 }
 
 /// Runs warplint with the arguments `args`, the program's name first.
@@ -291,55 +283,6 @@ fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> mie
     Ok(if read.unreadable { Outcome::Unable } else { Outcome::Clean })
 }
 
-/// A list of branches that was asked of something else than code.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("there is neither PTX nor a source in the input, and a log tells nothing of branches")]
-#[diagnostic(help("give warplint the .cu file; or, which tells more, the .ptx file of `nvcc -ptx -lineinfo`"))]
-struct NoPtx;
-
-/// A table of nothing measured nothing.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-enum NoKernels {
-    #[error("no kernel was found in the input")]
-    #[diagnostic(help(
-        "compile with `-Xptxas -v` (CMake: `CMAKE_CUDA_FLAGS=\"-Xptxas=-v\"`) and pass on stderr: `… 2>&1 | warplint kernels`"
-    ))]
-    Silent,
-    #[error("no kernel was found in the input: the build failed, first with `{said}`")]
-    #[diagnostic(help("`{lint}` shows every error"))]
-    Failed { said: String, lint: String },
-    #[error("the figures of no kernel are in the input")]
-    #[diagnostic(help(
-        "`{lint}` shows {warnings} about kernels whose figures are not in it; `-Xptxas -v` makes the compiler print figures"
-    ))]
-    Warned { warnings: String, lint: String },
-}
-
-impl NoKernels {
-    fn of(report: &Report) -> NoKernels {
-        let lint = match report.inputs.as_slice() {
-            [one] if one.name != "<stdin>" => format!("warplint {}", symbol::printable(&one.name)),
-            _ => "warplint".to_owned(),
-        };
-        let errors = || report.messages.iter().filter(|message| message.kind.fails_build());
-        // What a build tool says of a step that stopped follows from an error.
-        let first = errors().find(|message| message.kind != MessageKind::BuildStopped).or_else(|| errors().next());
-        if let Some(message) = first {
-            let text = report.said(message);
-            let text = String::from_utf8_lossy(&text);
-            return NoKernels::Failed {
-                said: symbol::printable(&symbol::cut_middle(text.trim(), 160)).into_owned(),
-                lint,
-            };
-        }
-        match report.messages.iter().filter(|message| message.kernel.is_some()).count() {
-            0 => NoKernels::Silent,
-            1 => NoKernels::Warned { warnings: "1 message".to_owned(), lint },
-            count => NoKernels::Warned { warnings: format!("{count} messages"), lint },
-        }
-    }
-}
-
 fn rules(args: &RulesArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let mut config = load(&args.config)?;
     set_levels(&mut config, matches)?;
@@ -355,15 +298,6 @@ fn explain(args: &ExplainArgs, style: Style, streams: &mut Streams<'_>) -> miett
     let config = load(&args.config)?;
     output::write(None, streams.stdout, |out| report::explain(rule, &config.settings, style, out))?;
     Ok(Outcome::Clean)
-}
-
-/// A request for the page of a group, which has none.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("`{name}` is a group of rules, and each rule has a page")]
-struct GroupPage {
-    name: String,
-    #[help]
-    help: String,
 }
 
 fn no_page(name: &str) -> Failure {

@@ -541,7 +541,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
     ) {
         let mut judgement = judge(&evidence);
         let by_index = matches!(judgement.verdict, Verdict::DivergentIndex | Verdict::LeaderLane);
-        let waits = judgement.verdict == Verdict::BarrierInDivergent && branch.is_loop;
+        let waits = judgement.verdict == Verdict::BarrierInDivergent && (branch.is_loop || branch.guards.is_some());
         let is_told = judgement.advice > Advice::Silent && (by_index || waits);
         if let Some(decision) = self.given.decisions[block as usize].filter(|_| is_told) {
             let (given, node) = (self.given, decision.node);

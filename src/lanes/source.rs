@@ -258,7 +258,7 @@ mod tests {
             |head: &str| found(&kernel(head)).iter().any(|(_, verdict, _)| *verdict == Verdict::DivergentIndex);
         for head in [
             "for (int k = 0; k < (threadIdx.x & 31); k++)",
-            "for (int k = threadIdx.x; k < n; k++)",
+            "for (int k = threadIdx.x; k < 256; k++)",
             "int k = 0; while (k < (int)(threadIdx.x % 32)) { k++; } if (k < n)",
         ] {
             assert!(divergent(head), "{head}");
@@ -269,6 +269,7 @@ mod tests {
             "for (int k = 0; k < n; k++)",
             "for (int k = 0; k < threadIdx.x / 32; k++)",
             "for (int k = threadIdx.x; k < o[0]; k++)",
+            "for (int k = threadIdx.x; k < n; k++)",
         ] {
             assert!(!divergent(head), "{head}");
         }

@@ -313,6 +313,12 @@ fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Ve
                 let main = families[*number as usize].main(report);
                 main.is_some_and(|main| is_called(&identity(report, main).0, &parts))
             });
+            // What is called in full is that, and none of which macros may hide a namespace.
+            if found.len() > 1 {
+                let is_end = |declared: &[&[u8]]| declared.ends_with(&parts) || parts.ends_with(declared);
+                let main = |number: u32| families[number as usize].main(report);
+                narrow_by(&mut found, |number| main(number).is_some_and(|main| is_end(&identity(report, main).0)));
+            }
             // A file calls its own.
             if found.len() > 1 {
                 narrow_by(&mut found, |number| units_of[number as usize].contains(&unit));

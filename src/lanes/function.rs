@@ -45,6 +45,8 @@ pub struct Branch {
     pub barrier: Option<u32>,
     /// The ways meet only at the end.
     pub to_end: bool,
+    /// A barrier stands in a loop whose threads start no more than a step apart, and it decides how many turns they take.
+    pub is_strided: bool,
     /// It leaves out threads past the end of a row of the grid, and a row of the block is shorter than a warp.
     pub checks_row: bool,
     /// The block that it was looked at in.
@@ -334,6 +336,7 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
         missed: None,
         barrier: None,
         to_end: cfg.ipdom(block) == cfg.end(),
+        is_strided: false,
         checks_row: false,
         shape: task.shape,
     })
@@ -538,7 +541,8 @@ impl<'c, 't> Look<'_, 'c, 't> {
     ) {
         let mut judgement = judge(&evidence);
         let by_index = matches!(judgement.verdict, Verdict::DivergentIndex | Verdict::LeaderLane);
-        let is_told = judgement.advice > Advice::Silent && by_index;
+        let waits = judgement.verdict == Verdict::BarrierInDivergent && (branch.is_loop || branch.guards.is_some());
+        let is_told = judgement.advice > Advice::Silent && (by_index || waits);
         if let Some(decision) = self.given.decisions[block as usize].filter(|_| is_told) {
             let (given, node) = (self.given, decision.node);
             let graph = given.graph;
@@ -549,6 +553,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
                 Strides::find(graph, given.known, given.decisions, &mut evaluators.few, self.task.budget.branch)
             });
             evidence.is_strided = strides.decides(graph, given.known, block, node);
+            branch.is_strided = waits && strides.decides_for_block(graph, given.known, block, node);
             judgement = judge(&evidence);
         }
         branch.split = evidence.index;

@@ -82,6 +82,8 @@ struct Stride {
     /// What the place is compared with to leave.
     bounds: Vec<Node>,
     number: u32,
+    /// That holds of all threads of the block.
+    is_of_block: bool,
 }
 
 /// The loops of a function that are like that.
@@ -128,12 +130,15 @@ impl Strides {
             few.allow(work);
             let header = graph.block(node);
             let (Ok(from), Ok(by)) = (few.value_at(start, header), few.value_at(step, header)) else { continue };
-            if is_close(&from, &by, few.extent().threads) {
+            let threads = few.extent().threads;
+            if is_close(&from, &by, threads, LANES) {
                 let around = cfg.loops[number as usize].parent;
                 let exits = cfg.loops[number as usize].exits.iter();
                 let bounds =
                     exits.filter_map(|(from, _)| bound(graph, known, decisions[*from as usize]?.node)).collect();
-                strides.all.push(Stride { header, around, start: core(graph, known, start), bounds, number });
+                let is_of_block = is_close(&from, &by, threads, threads);
+                let start = core(graph, known, start);
+                strides.all.push(Stride { header, around, start, bounds, number, is_of_block });
             }
         }
         strides
@@ -142,15 +147,25 @@ impl Strides {
     /// Whether the branch of `block`, on `node`, decides how many turns of such a loop a lane takes.
     #[must_use]
     pub fn decides(&self, graph: &Graph<'_, '_>, known: &[Known], block: Block, node: Node) -> bool {
+        self.all.iter().any(|stride| stride.is_decided(graph, known, block, node))
+    }
+
+    /// The same of a loop whose threads start no more than a step apart in the whole block.
+    #[must_use]
+    pub fn decides_for_block(&self, graph: &Graph<'_, '_>, known: &[Known], block: Block, node: Node) -> bool {
+        self.all.iter().any(|stride| stride.is_of_block && stride.is_decided(graph, known, block, node))
+    }
+}
+
+impl Stride {
+    fn is_decided(&self, graph: &Graph<'_, '_>, known: &[Known], block: Block, node: Node) -> bool {
         let cfg = graph.cfg();
-        self.all.iter().any(|stride| {
-            let beside = stride.around.is_none_or(|around| cfg.is_in_loop(block, around));
-            let before = cfg.order(block) <= cfg.order(stride.header) || cfg.is_in_loop(block, stride.number);
-            beside && before && {
-                let mut reading = Reading { graph, known, stride, seen: HashMap::new() };
-                reading.part(node) == Part::Distance
-            }
-        })
+        let beside = self.around.is_none_or(|around| cfg.is_in_loop(block, around));
+        let before = cfg.order(block) <= cfg.order(self.header) || cfg.is_in_loop(block, self.number);
+        beside && before && {
+            let mut reading = Reading { graph, known, stride: self, seen: HashMap::new() };
+            reading.part(node) == Part::Distance
+        }
     }
 }
 
@@ -234,15 +249,22 @@ fn core(graph: &Graph<'_, '_>, known: &[Known], mut node: Node) -> Node {
 }
 
 /// Whether the lanes of each warp start no more than a step apart.
-fn is_close(from: &Value, by: &Value, threads: usize) -> bool {
+fn is_close(from: &Value, by: &Value, threads: usize, group: usize) -> bool {
     let rows = from.rows().max(by.rows());
+    let warps = |first: usize| first / LANES..(first + group).min(threads).div_ceil(LANES);
     (0..rows).all(|environment| {
-        (0..threads.div_ceil(LANES)).all(|warp| {
-            let starts = from.of_warp(environment, warp);
-            let (least, most) = (starts.iter().min().copied(), starts.iter().max().copied());
-            let apart = most.unwrap_or(0).wrapping_sub(least.unwrap_or(0));
-            let step = by.of_warp(environment, warp);
-            step.iter().all(|step| *step > 0 && apart <= *step)
+        (0..threads).step_by(group.max(1)).all(|first| {
+            let (mut least, mut most) = (u64::MAX, 0);
+            for warp in warps(first) {
+                let starts = from.of_warp(environment, warp);
+                least = starts.iter().fold(least, |least, one| least.min(*one));
+                most = starts.iter().fold(most, |most, one| most.max(*one));
+            }
+            let apart = most.saturating_sub(least);
+            warps(first).all(|warp| {
+                let steps = by.of_warp(environment, warp);
+                steps.iter().all(|step| *step > 0 && apart <= *step)
+            })
         })
     })
 }

@@ -1,6 +1,6 @@
 //! What may be said of a branch that was read off a source, without what a compiler makes of it: less, and less surely.
 
-use super::verdict::{Advice, Confidence, Evidence, Judgement, Verdict};
+use super::verdict::{Advice, Confidence, Evidence, IDLE, Judgement, Verdict};
 
 /// The smaller of two sides from which on a split is worth a word: merging, predication and folding cannot be seen.
 pub const SIDE: f64 = 24.0;
@@ -18,6 +18,10 @@ pub fn of_source(evidence: &Evidence, judged: Judgement) -> Judgement {
         Verdict::BarrierInDivergent => {
             let confidence = if evidence.shape_known { Confidence::Medium } else { Confidence::Low };
             Judgement { advice: Advice::Warn, confidence, ..judged }
+        }
+        // The numbers that were tried make most of the mean share of warps, as short loops do, which take no time.
+        Verdict::DivergentIndex if evidence.spread.is_some_and(|one| evidence.is_loop && one.idle_turns() < IDLE) => {
+            silent("lanes leave the loop apart, and lose too few of its turns")
         }
         Verdict::DivergentIndex if evidence.is_loop || evidence.several => judged,
         Verdict::DivergentIndex => {
@@ -254,7 +258,7 @@ mod tests {
             |head: &str| found(&kernel(head)).iter().any(|(_, verdict, _)| *verdict == Verdict::DivergentIndex);
         for head in [
             "for (int k = 0; k < (threadIdx.x & 31); k++)",
-            "for (int k = threadIdx.x; k < n; k++)",
+            "for (int k = threadIdx.x; k < 256; k++)",
             "int k = 0; while (k < (int)(threadIdx.x % 32)) { k++; } if (k < n)",
         ] {
             assert!(divergent(head), "{head}");
@@ -265,6 +269,7 @@ mod tests {
             "for (int k = 0; k < n; k++)",
             "for (int k = 0; k < threadIdx.x / 32; k++)",
             "for (int k = threadIdx.x; k < o[0]; k++)",
+            "for (int k = threadIdx.x; k < n; k++)",
         ] {
             assert!(!divergent(head), "{head}");
         }

@@ -40,6 +40,8 @@ pub struct Spread {
     pub reached: f64,
     /// Never more than one of several warps has lanes that leave so far apart.
     pub lone: bool,
+    /// The iterations are the same in all environments, and no means of numbers that were tried.
+    pub is_fixed: bool,
 }
 
 impl Spread {
@@ -47,6 +49,12 @@ impl Spread {
     #[must_use]
     pub fn behind(&self) -> f64 {
         self.trips.0 - self.trips.1
+    }
+
+    /// Share of all turns that are idle: long warps count for more than in the mean share of warps.
+    #[must_use]
+    pub fn idle_turns(&self) -> f64 {
+        if self.trips.0 > 0.0 { self.behind() / self.trips.0 } else { 0.0 }
     }
 }
 
@@ -323,6 +331,8 @@ impl Evaluator<'_, '_, '_> {
         let active = self.entering(header)?;
         let (mut share, mut idle, mut longest, mut mean, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0_f64);
         let (mut parts, mut most_split) = (0.0, 0.0_f64);
+        let mut turns: Option<(f64, f64)> = None;
+        let mut is_fixed = true;
         for environment in 0..self.extent.environments.len() {
             let (mut split, mut warps, mut lost, mut long, mut middle) = (0.0, 0.0_f64, 0.0, 0.0, 0.0);
             let (mut shortest, mut furthest) = (u64::MAX, 0);
@@ -338,6 +348,9 @@ impl Evaluator<'_, '_, '_> {
                 split += if most - least >= 2 { 1.0 } else { 0.0 };
                 lost += if *most > 0 { 1.0 - average / most_f } else { 0.0 };
                 (long, middle) = (long + most_f, middle + average);
+            }
+            if warps > 0.0 {
+                is_fixed &= *turns.get_or_insert((long, middle)) == (long, middle);
             }
             // No thread runs so many iterations: with such numbers the kernel is not launched.
             if warps > 0.0 && long / warps <= REALISTIC {
@@ -358,6 +371,7 @@ impl Evaluator<'_, '_, '_> {
             parts: parts / all,
             reached,
             lone: most_split <= 1.0 && self.extent.warps() > 1,
+            is_fixed,
         }))
     }
 

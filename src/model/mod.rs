@@ -109,4 +109,6 @@ pub struct InputFacts {
     pub torn: bool,
     /// True when the input is a CUDA C++ source.
     pub is_source: bool,
+    /// True when it is one for HIP alone, whose warps may have 64 lanes.
+    pub is_hip: bool,
 }

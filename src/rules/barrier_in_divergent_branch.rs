@@ -34,6 +34,8 @@ pub fn loudest(found: &Found<'_>) -> Option<Level> {
         Missed::Exits if may_wait(found) && judgement.confidence == Confidence::High => Level::Deny,
         Missed::Exits => Level::Note,
         Missed::Paired => cap(judgement)?.min(Level::Warn),
+        // Who rounds the bound up to blocks has it right.
+        Missed::GoesOn if found.branch.is_strided => cap(judgement)?.min(Level::Warn),
         Missed::GoesOn => cap(judgement)?,
     })
 }
@@ -49,7 +51,8 @@ fn level_in_source(found: &Found<'_>, advice: Advice) -> Option<Level> {
         Advice::Silent => None,
         _ if is_shared && !is_within => None,
         Advice::Note => Some(Level::Note),
-        Advice::Warn => Some(if is_within { Level::Deny } else { Level::Warn }),
+        // Who rounds the bound of a loop in steps of the block up to a multiple of them has it right.
+        Advice::Warn => Some(if is_within && !found.branch.is_strided { Level::Deny } else { Level::Warn }),
     }
 }
 
@@ -62,6 +65,11 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(found) = context.branch_of(hit) else { return Finding::new("not every thread reaches a barrier") };
     let name = context.called(Some(found.function.name));
     let exits = found.branch.missed == Some(Missed::Exits);
+    if found.branch.is_strided {
+        let what = format!("threads of a block of {name} may leave this loop a turn before the others, and miss the barrier in it");
+        let more = ": safe only where its bound is a multiple of `blockDim.x`".to_owned();
+        return told(context, hit, Message { what, more, label: Says::Lanes }, STRIDED, exits);
+    }
     let (does, help) = match found.function.arch {
         Some(arch) if exits && may_wait(&found) => (format!("exits, which {arch} may wait for"), EXIT),
         _ if exits => ("exits".to_owned(), EXIT),
@@ -70,9 +78,13 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     };
     let what = format!("part of a block of {name} misses the barrier behind this branch");
     let more = format!(" and {does}");
-    let mut finding = finding(context, hit, Message { what, more, label: Says::Lanes })
-        .help(help)
-        .fact("skipping_threads_exit", u64::from(exits));
+    told(context, hit, Message { what, more, label: Says::Lanes }, help, exits)
+}
+
+/// The finding, with the barrier beside it.
+fn told(context: &Context<'_>, hit: &Hit, message: Message, help: &str, exits: bool) -> Finding {
+    let finding = finding(context, hit, message).help(help);
+    let mut finding = finding.fact("skipping_threads_exit", u64::from(exits));
     if let Some(barrier) = context.quotes_of(hit).and_then(|quotes| quotes.barrier) {
         finding.beside.push(ptx_label(context, barrier, "barrier".to_owned()));
     }
@@ -86,12 +98,15 @@ const PAIRED: &str = "both sides hold a barrier: put one behind the place where 
                       them pair is no promise of CUDA's, which allows `__syncthreads()` only where the whole block decides \
                       alike";
 
+const STRIDED: &str = "round the bound up to a multiple of the block, so that all threads take as many turns, and guard the work in \
+                       the loop instead: CUDA allows `__syncthreads()` only where the whole block decides alike";
+
 const GO_ON: &str = "move the barrier out of the branch, and guard the work before and after it instead: CUDA allows \
                      `__syncthreads()` only where the whole block decides alike, else the block may hang";
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{human, kernel, lint, one_sided, work};
+    use crate::rules::testing::{human, kernel, lint, one_sided, sources, work};
 
     const FIRST_100: &str = "setp.ge.u32 %p1, %t, 100;";
     const WAIT: &str = "bar.sync 0;\n";
@@ -109,6 +124,32 @@ mod tests {
                 "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and goes on to other code"
             ]
         );
+    }
+
+    #[test]
+    fn a_loop_in_steps_of_the_block_is_a_warning_that_says_when_it_is_safe() {
+        let found = |body: &str| {
+            let text = format!("__global__ void k(float* o, int n, int m) {{ int t = threadIdx.x;\n{body}\n}}\n");
+            sources(&[("k.cu", &text)], &[])
+        };
+        for head in [
+            "for (int i = t; i < n; i += blockDim.x)",
+            "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)",
+            "for (int y = 0; y < m; y++) for (int i = t; i < n; i += blockDim.x)",
+        ] {
+            assert_eq!(
+                found(&format!("{head} {{ o[i] = 1.f; __syncthreads(); o[i] += o[0]; }}")),
+                [
+                    "warning[barrier-in-divergent-branch] threads of a block of `k` may leave this loop a turn before the \
+                     others, and miss the barrier in it: safe only where its bound is a multiple of `blockDim.x`"
+                ],
+                "{head}"
+            );
+        }
+        for head in ["for (int i = t; i < n; i++)", "for (int i = t; i < n; i += 32)", "for (int i = 0; i < t; i++)"] {
+            let found = found(&format!("{head} {{ o[i] = 1.f; __syncthreads(); o[i] += o[0]; }}"));
+            assert!(found.len() == 1 && found[0].starts_with("error["), "{head}: {found:?}");
+        }
     }
 
     #[test]

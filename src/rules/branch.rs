@@ -18,9 +18,9 @@ pub(super) fn each(
 ) {
     let mut places: HashMap<(&[u8], u32), usize> = HashMap::new();
     for (at, found) in context.branches() {
-        let Some((weight, cap)) = found.branch.judgement.and_then(|judgement| weigh(&found, judgement)) else {
-            continue;
-        };
+        let is_of_block = |judgement: &Judgement| judgement.verdict == Verdict::BarrierInDivergent;
+        let judgement = found.branch.judgement.filter(|one| is_of_block(one) || !context.is_hip(found.module.input));
+        let Some((weight, cap)) = judgement.and_then(|judgement| weigh(&found, judgement)) else { continue };
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

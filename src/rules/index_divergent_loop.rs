@@ -32,16 +32,18 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let name = context.called(Some(found.function.name));
     let (longest, mean) = spread.trips;
     let what = format!("lanes of a warp of {name} leave this loop apart by thread index");
-    let more = if varies(&found) {
+    let more = if varies(&found) || !spread.is_fixed {
         ": the warp turns until its last lane leaves".to_owned()
     } else {
         format!(
-            ": as compiled, the longest lane runs {}{}, the mean is {}, and {} of the lanes' turns are idle",
+            ": {}the longest lane runs {}{}, the mean is {}, and {} of the lanes' turns are idle",
+            // A source may yet be unrolled.
+            if found.module.positions().is_some() { "" } else { "as compiled, " },
             iterations(longest),
             // Warps differ.
             if number(longest).contains('.') { " on average" } else { "" },
             number(mean),
-            percent(spread.idle),
+            percent(spread.idle_turns()),
         )
     };
     let label = format!("a warp turns until its last lane leaves; blocks of {}", block(found.branch));
@@ -50,7 +52,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
             "let the lanes of a warp share each long loop, from the lane's number in steps of 32, or give each lane a long loop \
              and a short one",
         )
-        .fact("idle_share", spread.idle)
+        .fact("idle_share", spread.idle_turns())
         .fact("split_warps", spread.share)
         .fact("longest_trips", longest)
         .fact("mean_trips", mean)

@@ -354,6 +354,12 @@ impl<'a> Context<'a> {
         self.report.families.get(launched.family? as usize)
     }
 
+    /// Whether an input is a source for HIP alone: of warps of 32 lanes nothing is told there.
+    #[must_use]
+    pub fn is_hip(&self, input: u32) -> bool {
+        self.report.inputs.get(input as usize).is_some_and(|input| input.is_hip)
+    }
+
     /// What sources say of the kernels called `name`.
     #[must_use]
     pub fn family_named(&self, name: NameId) -> Option<&'a Family> {

@@ -21,7 +21,8 @@ pub(super) struct Options {}
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let mut told = HashSet::new();
     for (at, found) in context.branches() {
-        let speaks = found.branch.checks_row && found.shapes.known && found.function.kind == Kind::Entry;
+        let is_entry = found.function.kind == Kind::Entry && !context.is_hip(found.module.input);
+        let speaks = found.branch.checks_row && found.shapes.known && is_entry;
         // The first of a kernel stands for all.
         if speaks && told.insert(found.function.head.0 as u64 | u64::from(found.module.input) << 32) {
             hits.push(Hit::branch(at, rows(found.branch.shape)).caused_by(Cause::Kernel));

@@ -49,15 +49,32 @@ fn of_launches(context: &Context<'_>, hits: &mut Vec<Hit>) {
     for (at, launched, site) in context.launches() {
         let Some(block) = site.block_size() else { continue };
         let idle = idle_lanes(block);
-        if idle > 0 && !is_one_thread(block, site) && !context.is_told_better(launched) {
-            hits.push(Hit::launch(at, idle).for_reason(block.threads() as usize));
+        let is_meant = fits_a_warp(block, site) || wants_it(context, launched) || context.is_told_better(launched);
+        if idle == 0 || is_meant || context.is_hip(site.quote.place.input) {
+            continue;
         }
+        let hit = Hit::launch(at, idle).for_reason(block.threads() as usize);
+        hits.push(if is_small(block, site) { hit.at_most(Level::Note) } else { hit });
     }
 }
 
-/// Whether a launch is of one thread in all, as serial work is.
-fn is_one_thread(block: BlockSize, site: &LaunchSite) -> bool {
-    block.threads() == 1 && site.grid == [Some(1); 3]
+/// Whether a launch is of one block that fits a warp, as serial work is, or that of a few values: there is no more to fill
+/// the warp with.
+fn fits_a_warp(block: BlockSize, site: &LaunchSite) -> bool {
+    block.threads() < LANES && site.grid == [Some(1); 3]
+}
+
+/// Whether a launch has no more threads in all than one block may have: it is over before idle lanes cost anything.
+fn is_small(block: BlockSize, site: &LaunchSite) -> bool {
+    let all = |grid: [u32; 3]| grid.iter().fold(u64::from(block.threads()), |all, one| all.saturating_mul(u64::from(*one)));
+    let [x, y, z] = site.grid;
+    x.zip(y).zip(z).is_some_and(|((x, y), z)| all([x, y, z]) <= u64::from(MOST))
+}
+
+/// Whether what is launched declares a block of one thread, as the code for a tile does.
+fn wants_it(context: &Context<'_>, launched: &Launched) -> bool {
+    let bounds = context.family_of_launch(launched).map(|family| family.bounds(context.report));
+    bounds.and_then(|bounds| bounds.block).is_some_and(|block| block.threads() == 1)
 }
 
 /// A kernel that declares a single thread to a block is meant to have no more; and launches are told one by one.
@@ -198,11 +215,41 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_in_all_is_meant_and_one_a_block_is_not() {
+    fn one_block_that_fits_a_warp_is_meant_and_many_are_not() {
         assert!(launched("k<<<1, 1>>>(p);").is_empty());
+        assert!(launched("k<<<1, 16>>>(p);").is_empty());
+        assert!(launched("k<<<1, dim3(2, 2, 2)>>>(p);").is_empty());
         assert!(launched("k<<<dim3(1, 1), dim3(1)>>>(p);").is_empty());
         assert_eq!(launched("k<<<n, 1>>>(p);").len(), 1);
         assert_eq!(launched("k<<<64, 1>>>(p);").len(), 1);
+    }
+
+    #[test]
+    fn a_launch_of_no_more_threads_than_one_block_has_is_a_note() {
+        let level = |line: &str| launched(line).first().map(|line| line.starts_with("note[")).expect("a finding");
+        assert!(level("k<<<64, 1>>>(p);") && level("k<<<dim3(8, 4), dim3(4, 2)>>>(p);") && level("k<<<1, 33>>>(p);"));
+        assert!(!level("k<<<1025, 1>>>(p);") && !level("k<<<n, 1>>>(p);") && !level("k<<<1024, 16>>>(p);"));
+    }
+
+    #[test]
+    fn sources_for_hip_alone_are_silent() {
+        let found = |first: &str| {
+            let rest = "__global__ void k(float* p) {}\nvoid host(float* p, int n) { k<<<n, 33>>>(p); }\n";
+            sources(&[("k.cu", &format!("{first}\n{rest}"))], &[]).len()
+        };
+        assert_eq!(found("#include <hip/hip_runtime.h>"), 0);
+        assert_eq!(found("#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#else\n#include <cuda_runtime.h>\n#endif"), 1);
+    }
+
+    #[test]
+    fn code_for_a_tile_is_launched_with_one_thread() {
+        let found = |attribute: &str| {
+            let text = format!("{attribute} void k(float* p) {{}}\nvoid host(float* p, int n) {{ k<<<n, 1>>>(p); }}\n");
+            sources(&[("k.cu", &text)], &[])
+        };
+        assert_eq!(found("__tile_global__"), [] as [&str; 0]);
+        assert_eq!(found("__global__ __block_size__(1)"), [] as [&str; 0]);
+        assert_eq!(found("__global__").len(), 1);
     }
 
     #[test]

@@ -48,9 +48,12 @@ const KNOWN: [(&str, Meaning); 13] = [
     ("_CCCL_HOST_DEVICE", Meaning::DEVICE),
 ];
 
+/// The attribute of a kernel that is written for a tile, and launched with one thread a block.
+pub(super) const TILE: &[u8] = b"__tile_global__";
+
 /// What a text must hold one of for more of it to be read, besides the names of macros.
-const SIGNS: [&str; 6] =
-    ["<<<", "__global__", "__device__", "LaunchKernel", "LaunchCooperativeKernel", "triple_chevron"];
+const SIGNS: [&str; 7] =
+    ["<<<", "__global__", "__tile_global__", "__device__", "LaunchKernel", "LaunchCooperativeKernel", "triple_chevron"];
 
 /// The macros of a project.
 #[derive(Debug, Clone)]
@@ -103,7 +106,7 @@ impl Aliases {
     #[must_use]
     pub fn meaning(&self, word: &[u8]) -> Meaning {
         match word {
-            b"__global__" => Meaning::GLOBAL,
+            b"__global__" | TILE => Meaning::GLOBAL,
             b"__device__" => Meaning::DEVICE,
             _ => self.names.get(word).copied().unwrap_or_default(),
         }

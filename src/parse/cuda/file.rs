@@ -27,6 +27,8 @@ const MOST_BODIES: usize = 10_000;
 pub struct File {
     /// Bytes of its text.
     pub bytes: u64,
+    /// Whether it is for HIP, and says nothing of CUDA.
+    pub is_hip: bool,
     /// Macros that it defines which stand for `__global__` and the like.
     pub aliases: Vec<(Box<[u8]>, Meaning)>,
     pub(super) declarations: Vec<FoundDeclaration>,
@@ -147,6 +149,7 @@ impl Scanner {
         if u32::try_from(text.len()).is_err() {
             return file;
         }
+        file.is_hip = is_hip(text);
         file.aliases = find_aliases(text, aliases);
         let mut own = None;
         if file.aliases.iter().any(|(name, meaning)| aliases.meaning(name) != *meaning) {
@@ -186,6 +189,16 @@ impl Scanner {
 #[must_use]
 pub fn scan(text: &[u8], aliases: &Aliases) -> File {
     Scanner::default().scan(text, aliases)
+}
+
+/// What a text holds that is for CUDA as well.
+const CUDA: [&[u8]; 7] =
+    [b"<cuda", b"\"cuda", b"cudaError", b"cudaMalloc", b"cudaStream", b"__CUDA", b"__NVCC__"];
+
+/// Whether a text includes what HIP needs, and nothing of CUDA's beside: what is for both has warps of 32 lanes there.
+fn is_hip(text: &[u8]) -> bool {
+    let has = |sign: &[u8]| memchr::memmem::find(text, sign).is_some();
+    has(b"hip/hip_runtime") && !CUDA.into_iter().any(has)
 }
 
 /// Whether a text may define constants that other files use.
@@ -489,6 +502,9 @@ fn bounds(head: &Head, fold: &mut Fold<'_>) -> FoundBounds {
         found.max_threads = Some(Term::Unknown);
         found.min_blocks = Some(Term::Unknown);
         found.max_registers = Some(Term::Unknown);
+    }
+    if head.is_tile {
+        found.block = Some([Term::Known(1), Term::Known(1), Term::Known(1)]);
     }
     for at in &head.attributes {
         let Some(close) = code.partner(at + 1).filter(|close| *close > *at) else { continue };

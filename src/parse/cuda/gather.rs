@@ -35,6 +35,7 @@ pub fn gather(files: &[Gathered], report: &mut Report) {
         unit.declarations.extend(file.declarations.iter().map(|one| settler.declaration(one, input, report)));
         unit.launches.extend(file.launches.iter().map(|one| settler.launch(one, input, report)));
         if let Some(facts) = report.inputs.get_mut(input as usize) {
+            facts.is_hip = file.is_hip;
             facts.records = (unit.declarations.len() + unit.launches.len()) as u64;
         }
         report.units.push(unit);

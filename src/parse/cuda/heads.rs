@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::aliases::Aliases;
+use super::aliases::{Aliases, TILE};
 use super::code::Code;
 use super::lexer::Kind;
 
@@ -14,6 +14,8 @@ const LONGEST: usize = 4000;
 pub(super) struct Head {
     /// Whether it is `__global__`.
     pub is_kernel: bool,
+    /// Whether it is `__tile_global__`.
+    pub is_tile: bool,
     /// The identifier that names it.
     pub name: usize,
     /// From the first namespace or class of the name as written to the last of its arguments: `ns::k<float>`.
@@ -44,6 +46,7 @@ pub(super) fn head(code: &Code, text: &[u8], aliases: &Aliases, at: usize, in_ma
         attributes: Vec::new(),
         may_hide_bounds: false,
         is_kernel: false,
+        is_tile: false,
         here: at,
         in_macro,
     };
@@ -53,6 +56,7 @@ pub(super) fn head(code: &Code, text: &[u8], aliases: &Aliases, at: usize, in_ma
     found.all.start = start;
     found.is_template = is_template;
     found.is_kernel = reader.is_kernel;
+    found.is_tile = reader.is_tile;
     found.attributes = reader.attributes;
     found.attributes.sort_unstable();
     found.may_hide_bounds = reader.may_hide_bounds;
@@ -66,6 +70,7 @@ struct Reader<'h> {
     attributes: Vec<usize>,
     may_hide_bounds: bool,
     is_kernel: bool,
+    is_tile: bool,
     /// How far it was read.
     here: usize,
     in_macro: bool,
@@ -85,6 +90,7 @@ impl<'h> Reader<'h> {
         }
         let meaning = self.aliases.meaning(word);
         self.is_kernel |= meaning.global;
+        self.is_tile |= word == TILE;
         self.may_hide_bounds |= meaning.bounds || names_bounds(word);
     }
 
@@ -218,6 +224,7 @@ impl<'h> Reader<'h> {
         let written_end = if is_macro_made && end != close + 1 { close + 1 } else { behind };
         let head = Head {
             is_kernel: false,
+            is_tile: false,
             name: at,
             written: start..written_end,
             is_macro_made,

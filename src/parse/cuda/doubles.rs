@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::declare::{Declared, First, declaration};
 use super::expr::{self, Binary, Tree, Unary};
@@ -39,6 +39,8 @@ pub(super) fn doubles(fold: &Fold<'_>, head: &Head, body: Range<usize>) -> Vec<u
         variables: HashMap::new(),
         tree: Tree::default(),
         found: BTreeSet::new(),
+        carried: HashSet::new(),
+        pass: Pass::Once,
     };
     reader.parameters(head.parameters.clone());
     reader.statement(&statements, statements.root);
@@ -185,6 +187,17 @@ impl Value {
     }
 }
 
+/// Loops are read twice: what varies at their ends varies at their beginnings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// Outside of loops.
+    Once,
+    /// In a loop, to learn what varies.
+    First,
+    /// In a loop, to find literals.
+    Second,
+}
+
 /// A kernel while it is read.
 struct Reader<'r, 's> {
     fold: &'r Fold<'s>,
@@ -194,6 +207,9 @@ struct Reader<'r, 's> {
     variables: HashMap<&'s [u8], Typed>,
     tree: Tree,
     found: BTreeSet<usize>,
+    /// Variables that vary at some time in the loop that is read.
+    carried: HashSet<&'s [u8]>,
+    pass: Pass,
 }
 
 impl<'s> Reader<'_, 's> {
@@ -253,8 +269,45 @@ impl<'s> Reader<'_, 's> {
 
     fn statement(&mut self, body: &Body, id: statement::Id) {
         use statement::What;
+        let statement = body.get(id);
+        let is_loop = matches!(statement.what, What::Loop { .. } | What::Do { .. });
+        if is_loop && self.pass == Pass::Once {
+            self.pass = Pass::First;
+            self.within(body, statement);
+            self.pass = Pass::Second;
+            self.carry(statement.tokens);
+            self.within(body, statement);
+            self.pass = Pass::Once;
+            self.carried.clear();
+            return;
+        }
+        if is_loop && self.pass == Pass::Second {
+            self.carry(statement.tokens);
+        }
+        self.within(body, statement);
+    }
+
+    /// Before a loop: what it adds to, and varies once it did, varies from its second iteration on.
+    fn carry(&mut self, tokens: statement::Tokens) {
+        for at in tokens.0..tokens.1 {
+            let adds = matches!(
+                self.kind(at + 1),
+                Kind::PlusAssign | Kind::MinusAssign | Kind::StarAssign | Kind::SlashAssign
+            );
+            let name = self.word(at);
+            if adds
+                && self.carried.contains(name)
+                && let Some(one) = self.variables.get_mut(name)
+            {
+                one.varies = true;
+            }
+        }
+    }
+
+    fn within(&mut self, body: &Body, statement: &statement::Statement) {
+        use statement::What;
         let inner = |reader: &mut Self, id: statement::Id| reader.statement(body, id);
-        match &body.get(id).what {
+        match &statement.what {
             What::Block(all) | What::Variants(all) => all.iter().for_each(|one| inner(self, *one)),
             What::If { first, condition, is_constant, then, otherwise } => {
                 first.iter().for_each(|one| inner(self, *one));
@@ -340,6 +393,9 @@ impl<'s> Reader<'_, 's> {
     }
 
     fn note(&mut self, literals: Vec<usize>) {
+        if self.pass == Pass::First {
+            return;
+        }
         let code = self.fold.scopes.code;
         let name = self.head.name;
         // What stands in a branch of an `#if` may be no code.
@@ -452,8 +508,11 @@ impl<'s> Reader<'_, 's> {
             && node.tokens.1 - node.tokens.0 == 1
             && let Some(one) = self.variables.get_mut(self.word(node.tokens.0 as usize))
         {
-            // An array that holds one value that varies may hold constants too: none of it is certain to be one.
+            // What another element of an array holds is left as it was, and so is what a pointer leads to.
             one.varies = varies || !is_whole && one.varies || is_whole && one.steps > 0;
+            if one.varies && self.pass == Pass::First {
+                self.carried.insert(self.fold.scopes.code.text(node.tokens.0 as usize, self.fold.scopes.text));
+            }
         }
         Value::Typed(Typed { varies, ..typed })
     }

@@ -41,7 +41,7 @@ fn arch(capability: &str) -> Arch {
 }
 
 /// Column of `arch.csv` and key of the target files.
-const FIGURES: [(&str, &str); 27] = [
+const FIGURES: [(&str, &str); 28] = [
     ("warp_size", "warp-size"),
     ("max_warps_per_sm", "max-warps-per-sm"),
     ("max_threads_per_sm", "max-threads-per-sm"),
@@ -63,6 +63,7 @@ const FIGURES: [(&str, &str); 27] = [
     ("sub_partitions", "sub-partitions"),
     ("issue_per_scheduler", "issues-per-scheduler"),
     ("fp32_lanes", "fp32-lanes-per-sm"),
+    ("fp64_per_clock", "fp64-per-clock-per-sm"),
     ("tensor_cores", "tensor-cores-per-sm"),
     ("max_cluster_portable", "max-cluster-portable"),
     ("max_cluster_nonportable", "max-cluster-non-portable"),

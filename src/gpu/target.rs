@@ -186,6 +186,9 @@ figures! {
     issues_per_scheduler: u32 = "issues-per-scheduler", "a cycle", "instructions a scheduler";
     /// Single-precision lanes of an SM. Source: technical specification tables.
     fp32_lanes_per_sm: u32 = "fp32-lanes-per-sm", "lanes", "FP32 lanes an SM";
+    /// Double-precision results of an SM in a clock, of additions, multiplications and both in one; `None` where nothing
+    /// is published, or products differ. Source: CUDA Programming Guide, and the peak rates of products.
+    fp64_per_clock_per_sm: Option<u32> = "fp64-per-clock-per-sm", "a clock", "FP64 results an SM";
     /// Tensor cores of an SM. Source: technical specification tables.
     tensor_cores_per_sm: u32 = "tensor-cores-per-sm", "", "tensor cores an SM";
     /// Blocks of a cluster that runs on every device of its kind; 1 where there are no clusters. Source: tuning guides.

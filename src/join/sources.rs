@@ -397,6 +397,7 @@ mod tests {
                     is_definition,
                     bounds: SourceBounds::default(),
                     arrays: Vec::new(),
+                    doubles: None,
                 });
             }
             self.0.units.push(unit);

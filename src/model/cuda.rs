@@ -43,6 +43,21 @@ pub struct Declaration {
     pub bounds: SourceBounds,
     /// Arrays of its body that have a name: shared ones, and local ones.
     pub arrays: Vec<Array>,
+    /// Literals of type `double` that make it compute in double precision what is else of single precision.
+    pub doubles: Option<Doubles>,
+}
+
+/// Literals of type `double` among operands of type `float`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Doubles {
+    /// How many there are, at least 1.
+    pub count: u32,
+    /// The first one as written.
+    pub first: NameId,
+    /// The line of the first one.
+    pub quote: Quote,
+    /// The bytes of the first one in the text of that line.
+    pub span: (usize, usize),
 }
 
 /// A figure that a source may state.

@@ -38,6 +38,7 @@ mod register_limited_occupancy;
 mod register_spill;
 mod setmaxnreg_ignored;
 mod shared_memory_limited_occupancy;
+mod slow_fp64;
 mod split_row_warps;
 mod stale_ptx;
 mod tail_effect;
@@ -144,6 +145,7 @@ pub static RULES: &[Rule] = &[
     rule!("register-spill", register_spill),
     rule!("setmaxnreg-ignored", setmaxnreg_ignored),
     rule!("shared-memory-limited-occupancy", shared_memory_limited_occupancy),
+    rule!("slow-fp64", slow_fp64),
     rule!("split-row-warps", split_row_warps),
     rule!("stale-ptx", stale_ptx),
     rule!("tail-effect", tail_effect),

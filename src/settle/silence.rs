@@ -127,7 +127,13 @@ impl Silencer {
                     scopes.extend(launched.family.map(Scope::Family));
                 }
             }
-            Subject::Family(at) => scopes.push(Scope::Family(at)),
+            Subject::Family(at) => {
+                scopes.push(Scope::Family(at));
+                // What a kernel does on one GPU stands at a line of its body.
+                let family = report.families.get(at as usize).filter(|_| matches!(hit.because, Some(Subject::Gpu(_))));
+                let doubles = family.and_then(|family| family.main(report)?.doubles);
+                places.extend(doubles.map(|doubles| doubles.quote.place));
+            }
             Subject::Input(at) => files.push(at),
             Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => {}
         }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::aliases::{Aliases, Meaning, find_aliases};
 use super::arrays::{FoundArray, arrays};
 use super::code::Code;
+use super::doubles::doubles;
 use super::fold::{Fold, is_constant_name};
 use super::heads::Head;
 use super::launches::{Callee, Config, Launch};
@@ -69,6 +70,16 @@ pub(super) struct FoundDeclaration {
     pub(super) is_definition: bool,
     pub(super) bounds: FoundBounds,
     pub(super) arrays: Vec<FoundArray>,
+    pub(super) doubles: Option<FoundDoubles>,
+}
+
+/// Literals of type `double` that make a kernel compute in double precision.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FoundDoubles {
+    pub(super) count: u32,
+    /// The line of the first one, and its bytes there.
+    pub(super) line: Line,
+    pub(super) first: Box<[u8]>,
 }
 
 /// Figures of attributes: absent where no attribute states them.
@@ -266,6 +277,8 @@ impl Found<'_> {
         let lines = (self.lines.number(extent.start), self.lines.number(extent.end.saturating_sub(1)));
         let arrays =
             head.body.clone().map(|body| arrays(fold, body.start..body.end.min(end), |byte| self.lines.number(byte)));
+        let found = head.body.clone().map(|body| doubles(fold, head, body.start..body.end.min(end)));
+        let doubles = self.doubles(&found.unwrap_or_default(), code);
         self.file.declarations.push(FoundDeclaration {
             name,
             base,
@@ -278,7 +291,16 @@ impl Found<'_> {
             is_definition: head.body.is_some(),
             bounds: bounds(head, fold),
             arrays: arrays.unwrap_or_default(),
+            doubles,
         });
+    }
+
+    fn doubles(&self, found: &[usize], code: &Code) -> Option<FoundDoubles> {
+        let first = *found.first()?;
+        let bytes = bytes_of(code, &(first..first + 1));
+        let count = u32::try_from(found.len()).unwrap_or(u32::MAX);
+        let line = self.lines.line(self.text, bytes.start, bytes.end);
+        Some(FoundDoubles { count, line, first: code.text(first, self.text).into() })
     }
 
     fn launch(&mut self, launch: &Launch, fold: &mut Fold<'_>, in_macro: bool) {

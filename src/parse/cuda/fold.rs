@@ -51,6 +51,11 @@ struct Text<'a> {
 }
 
 impl<'s> Fold<'s> {
+    /// The macros around.
+    pub(super) fn macros(&self) -> &Macros<'s> {
+        self.macros
+    }
+
     pub(super) fn new(scopes: Scopes<'s>, macros: &'s Macros<'s>, launches: &'s [Launch]) -> Fold<'s> {
         let (uses, tree, arguments) = (Uses::default(), Tree::default(), Vec::new());
         Fold { scopes, macros, launches, uses, tree, steps: 0, depth: 0, around: None, arguments }

@@ -8,7 +8,7 @@ use super::file::{File, FoundBounds, FoundDeclaration, FoundLaunch, Line};
 use super::fold::is_constant_name;
 use super::value::Term;
 use crate::model::{
-    Array, BlockSize, Bytes, Declaration, LaunchSite, Place, Quote, Report, SourceBounds, Stated, Unit,
+    Array, BlockSize, Bytes, Declaration, Doubles, LaunchSite, Place, Quote, Report, SourceBounds, Stated, Unit,
 };
 
 /// Constants of constants that are followed.
@@ -145,6 +145,12 @@ impl Settler<'_> {
             is_indexed: array.is_indexed,
         });
         let arrays = arrays.collect();
+        let doubles = found.doubles.as_ref().map(|doubles| Doubles {
+            count: doubles.count,
+            first: report.names.intern(&doubles.first),
+            quote: quote(&doubles.line, input, report),
+            span: doubles.line.span,
+        });
         Declaration {
             name: report.names.intern(&found.name),
             base: report.names.intern(&found.base),
@@ -158,6 +164,7 @@ impl Settler<'_> {
             is_definition: found.is_definition,
             bounds: self.bounds(&found.bounds),
             arrays,
+            doubles,
         }
     }
 

@@ -4,6 +4,7 @@ mod aliases;
 mod arrays;
 mod code;
 mod declare;
+mod doubles;
 mod effects;
 pub mod expr;
 mod file;

@@ -18,13 +18,13 @@ use warplint::lanes::function::decisions;
 use warplint::lanes::graph::Graph;
 use warplint::lanes::lattice::solve;
 use warplint::lanes::region::Regions;
-use warplint::model::{Kind, Report};
+use warplint::model::{Function, Kind, Module, Report};
 use warplint::parse::ptx::{Body, Code, read_ptx};
 use warplint::report::{Format, Layout, Style, render};
 use warplint::rules::Context;
 use warplint::settle::{Settings, activate, settle};
 
-type Text = Arc<[u8]>;
+type Text = Arc<Vec<u8>>;
 
 fn read(texts: &[Text]) -> Report {
     let mut report = Report::default();
@@ -35,30 +35,26 @@ fn read(texts: &[Text]) -> Report {
     report
 }
 
-/// Runs `f` on the code of every function that has a branch, as the analysis does.
-fn each_function(texts: &[Text], mut f: impl FnMut(&Code<'_>, Shape) -> usize) -> usize {
+/// Runs `f` on every function that has a branch, and its module.
+fn each_function(texts: &[Text], mut f: impl FnMut(&Module, &Function) -> usize) -> usize {
     let report = read(texts);
-    let mut body = Body::default();
-    let mut found = 0;
-    for module in &report.modules {
-        for one in module.functions.iter().filter(|one| one.branches > 0) {
-            body.read_again(&module.text, one.body.start);
-            let code = Code::read(&module.text, &body, &module.text[one.parameters.clone()]);
-            found += f(&code, Shape { x: 256, y: 1, z: 1, is_entry: one.kind == Kind::Entry });
-        }
-    }
-    found
+    let functions = report.modules.iter().flat_map(|module| module.functions.iter().map(move |one| (module, one)));
+    functions.filter(|(_, one)| one.branches > 0).map(|(module, one)| f(module, one)).sum()
 }
 
 fn control_flow(texts: &[Text]) -> usize {
-    each_function(texts, |code, _| Cfg::new(code).map_or(0, |cfg| cfg.loops.len()))
+    each_function(texts, |_, one| Cfg::of(&one.flow).map_or(0, |cfg| cfg.loops.len()))
 }
 
 fn first_level(texts: &[Text]) -> usize {
-    each_function(texts, |code, shape| {
-        let Some(cfg) = Cfg::new(code) else { return 0 };
-        let mut graph = Graph::new(code, &cfg);
-        let Some(decisions) = decisions(code, &cfg, &mut graph) else { return 0 };
+    let mut body = Body::default();
+    each_function(texts, |module, one| {
+        body.read_again(&module.text, one.body.start);
+        let code = Code::read(&module.text, &body, &module.text[one.parameters.clone()], &one.flow);
+        let Some(cfg) = Cfg::new(&code) else { return 0 };
+        let mut graph = Graph::new(&code, &cfg);
+        let Some(decisions) = decisions(&code, &cfg, &mut graph) else { return 0 };
+        let shape = Shape { x: 256, y: 1, z: 1, is_entry: one.kind == Kind::Entry };
         let known = solve(&graph, &decisions, shape, &mut Regions::default());
         let done = decisions.iter().flatten().filter(|decision| known[decision.node.0 as usize].is_warp_uniform());
         done.count()
@@ -83,7 +79,7 @@ fn texts(path: &Path) -> Vec<Text> {
     let files =
         WalkDir::new(path).sort_by_file_name().into_iter().filter_map(Result::ok).map(walkdir::DirEntry::into_path);
     let ptx = files.filter(|file| file.extension().is_some_and(|extension| extension == "ptx"));
-    ptx.filter_map(|file| fs::read(file).ok()).map(Text::from).collect()
+    ptx.filter_map(|file| fs::read(file).ok()).map(Text::new).collect()
 }
 
 fn modules(c: &mut Criterion) {

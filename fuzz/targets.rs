@@ -4,20 +4,22 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 
 use warplint::analyse::{Assumptions, Depth, analyse};
 use warplint::config;
 use warplint::filter::Filter;
 use warplint::gpu::Gpu;
-use warplint::join::join;
+use warplint::join::{attach, join};
 use warplint::lanes::function::Which;
-use warplint::model::{BlockSize, NameId, Quote, Report, symbol};
+use warplint::lanes::verdict::Confidence;
+use warplint::model::{BlockSize, Bounds, InputFacts, Kernel, Kind, NameId, Quote, Report, symbol};
+use warplint::parse::cuda::{Aliases, File, Gathered, Scanner, gather, lower, tokens};
 use warplint::parse::ptx::{Body, Code, Locations, PtxFault, read_ptx};
 use warplint::parse::{Echo, EchoMode, read_log};
 use warplint::report::{self, Style};
 use warplint::rules::Context;
 use warplint::run::{Streams, run};
+use warplint::suppress;
 
 /// Gives out its bytes in pieces of one size.
 struct Pieces<'b>(&'b [u8], usize);
@@ -139,7 +141,7 @@ pub(crate) fn filter(bytes: &[u8]) {
 
 fn read_module(bytes: &[u8]) -> (Report, Result<(), PtxFault>) {
     let mut report = Report::default();
-    let result = read_ptx(Arc::from(bytes), "module.ptx", &mut report);
+    let result = read_ptx(bytes.to_vec(), "module.ptx", &mut report);
     (report, result)
 }
 
@@ -164,7 +166,7 @@ pub(crate) fn ptx(bytes: &[u8]) {
         body.read_again(bytes, function.body.start);
         assert_eq!(body.end, function.body.end);
         assert_eq!(body.branches, function.branches);
-        let code = Code::read(bytes, &body, &bytes[function.parameters.clone()]);
+        let code = Code::read(bytes, &body, &bytes[function.parameters.clone()], &function.flow);
         assert_eq!(code.instructions.len(), function.instructions as usize);
         let wanted: Vec<u32> = code.instructions.iter().map(|one| one.statement).collect();
         assert_eq!(Locations::of(bytes, &body, &wanted, &|file| file % 2 == 1).len(), wanted.len());
@@ -189,4 +191,109 @@ fn branches(bytes: &[u8], block: Option<BlockSize>) -> Vec<u8> {
     report::branches_json(&context, &mut out).expect("memory can be written to");
     report::branches_human(&context, Style::PLAIN, &mut out).expect("memory can be written to");
     out
+}
+
+/// A log and a source, a NUL between them, are joined whatever they say of each other: twice gives the same, and each number
+/// that is told leads somewhere.
+pub(crate) fn joined(bytes: &[u8]) {
+    let at = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len() / 2);
+    let (log, source) = (&bytes[..at], bytes.get(at + 1..).unwrap_or_default());
+    let mut report = Report::default();
+    let mut sink = io::sink();
+    let mut echo = Echo::new(EchoMode::None, &mut sink);
+    read_log(&mut Pieces(log, usize::MAX), "log", &mut report, &mut echo).expect("bytes in memory can be read");
+    let input = u32::try_from(report.inputs.len()).expect("few inputs");
+    report.inputs.push(InputFacts { name: "k.cu".to_owned(), is_source: true, ..InputFacts::default() });
+    let file = Scanner::default().scan(source, &Aliases::default());
+    gather(&[Gathered { name: "k.cu".to_owned(), input: Some(input), file }], &mut report);
+    join(&mut report);
+    let mut again = report.clone();
+    warplint::join::rejoin(&mut again);
+    attach(&mut report);
+    assert_eq!(again.families, report.families);
+    for (number, family) in (0..).zip(&report.families) {
+        assert!(family.main(&report).is_some());
+        assert!(family.launches.iter().all(|spot| report.launch(*spot).is_some()));
+        assert!(family.kernels.iter().all(|at| report.kernels[*at as usize].family == Some(number)));
+    }
+    let remarks = suppress::of_units(&mut report, &[(0, suppress::keep(source))]);
+    let assumptions = Assumptions { remarks, ..Assumptions::default() };
+    let numbers = analyse(&report, &assumptions);
+    let style = Style { unicode: false, color: false, width: 80 };
+    let context = Context::new(&report, &numbers);
+    report::kernels_human(&context, report::Sort::Input, style, &mut io::sink()).expect("a sink takes everything");
+    report::kernels_json(&context, &mut io::sink()).expect("a sink takes everything");
+}
+
+/// A source is read to its end, whatever it holds: twice the same, whether the room is new or was used before; and all that
+/// is told of it lies within its text.
+pub(crate) fn cuda(bytes: &[u8]) {
+    let mut found = Vec::new();
+    tokens(bytes, 0, bytes.len(), &mut found);
+    assert!(found.iter().all(|token| token.start < token.end && token.end as usize <= bytes.len()));
+    assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    let mut scanner = Scanner::default();
+    let mut aliases = Aliases::default();
+    let first = scanner.scan(bytes, &aliases);
+    let devices: Vec<_> = scanner.devices().collect();
+    for device in &devices {
+        for range in [&device.name, &device.parameters, &device.body] {
+            assert!(bytes.get(range.clone()).is_some(), "{device:?}");
+        }
+    }
+    assert_eq!(scanner.scan(bytes, &aliases), first);
+    assert_eq!(scanner.devices().collect::<Vec<_>>(), devices);
+    aliases.add(first.aliases.clone());
+    let file: File = scanner.scan(bytes, &aliases);
+    let mut report = Report::default();
+    let named = |name: &str, input| Gathered { name: name.to_owned(), input: Some(input), file: file.clone() };
+    gather(&[named("a/source.cu", 0), named("b/source.cu", 1)], &mut report);
+    for unit in &report.units {
+        let within = |quote: Quote, span: (usize, usize)| {
+            let line = report.texts.get(quote.text);
+            let place = quote.place.offset as usize;
+            assert_eq!(bytes.get(place..place + line.len()), Some(line));
+            assert!(span.0 <= span.1 && line.get(span.0..span.1).is_some());
+        };
+        for one in &unit.declarations {
+            within(one.quote, one.span);
+            assert!(bytes.get(one.extent.clone()).is_some() && one.lines.0 <= one.lines.1);
+        }
+        for one in &unit.launches {
+            within(one.quote, one.span);
+            assert!(one.block_at.as_ref().is_none_or(|(range, _)| bytes.get(range.clone()).is_some()));
+        }
+    }
+}
+
+/// Device functions of any source become PTX that can be read, and their branches are judged.
+pub(crate) fn lower(bytes: &[u8]) {
+    let functions = lower::functions(bytes, &[]);
+    let constants = |name: &[u8]| (name.len() == 1).then(|| i64::from(name[0]) - 64);
+    let unit = lower::Unit { text: bytes, name: "k.cu", functions: &functions, constants: &constants };
+    let Some(lowered) = lower::lower(&unit) else { return };
+    let (read, result) = read_module(&lowered.text);
+    assert!(result.is_ok(), "{result:?}");
+    assert_eq!(read.modules[0].functions.len(), lowered.functions.len());
+    let mut report = Report::default();
+    let names = &mut report.names;
+    let mut named = |at: usize| names.intern(&bytes[functions[at].name.clone()]);
+    let mut module = lowered.into_module(0, &functions, &mut named, &|_| Bounds::default());
+    for (one, same) in module.functions.iter().zip(&read.modules[0].functions) {
+        assert_eq!((&one.body, &one.parameters, one.branches), (&same.body, &same.parameters, same.branches));
+        assert_eq!((one.body_line, one.head), (same.body_line, same.head));
+    }
+    let positions = module.positions().expect("it was made from a source");
+    assert!(positions.branches.is_sorted_by_key(|(at, _)| *at) && positions.barriers.is_sorted_by_key(|(at, _)| *at));
+    assert!(positions.barriers.iter().all(|(_, byte)| (*byte as usize) < bytes.len()));
+    module.functions.iter_mut().for_each(|one| one.kernel = Some(0));
+    report.inputs.push(read.inputs[0].clone());
+    report.kernels.push(Kernel::new(None, Kind::Entry, None));
+    report.modules.push(module);
+    let depth = Depth::Branches(Which::ByIndex);
+    let numbers = analyse(&report, &Assumptions { depth, ..Assumptions::default() });
+    for found in (0..numbers.branches.all.len()).filter_map(|at| numbers.branches.get(&report, at)) {
+        let confidence = found.branch.judgement.map(|judgement| judgement.confidence);
+        assert_ne!(confidence, Some(Confidence::High), "a source is never sure");
+    }
 }

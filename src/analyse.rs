@@ -1,15 +1,20 @@
 //! Facts to numbers: the occupancy of every kernel on every GPU that was asked for.
 
 mod branches;
+mod launches;
+mod prefer;
 
 use hashbrown::HashMap;
 
 pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found, InlinedQuote, Loose, line_of};
+pub use launches::{Launched, launches_of};
 
 use crate::gpu::{Gpu, Launch, Occupancy, Target, occupancy, suggest_block_size};
-use crate::model::{Arch, BlockSize, Bounds, Bytes, Kernel, Kind, NameId, Quote, Report};
+use crate::model::{Arch, BlockSize, Bounds, Bytes, Kernel, Kind, NameId, Quote, Report, Spot};
 use crate::pattern::Patterns;
 use crate::suppress::{Remark, Scope, What};
+
+use launches::Site;
 
 /// What the user told about launches.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +29,7 @@ pub struct Assumptions {
     pub entries: Vec<Entry>,
     /// The names of the entries' kernels, in the same order.
     pub patterns: Patterns,
-    /// What comments in PTX say.
+    /// What comments say.
     pub remarks: Vec<Remark>,
     /// Which branches of PTX to look at.
     pub depth: Depth,
@@ -52,8 +57,10 @@ pub struct Told {
     pub block: Option<(BlockSize, BlockSource)>,
     /// Dynamic shared memory a block.
     pub dynamic_shared: Option<(Bytes, BlockSource)>,
-    /// What the directives of its PTX say.
+    /// What the directives of its PTX say, or the attributes in its sources.
     pub bounds: Option<Bounds>,
+    /// The launch that tells its block or its dynamic shared memory, where one does.
+    pub site: Option<Spot>,
 }
 
 /// Where a block size comes from.
@@ -63,8 +70,10 @@ pub enum BlockSource {
     Comment,
     /// A `[[kernel]]` entry of the configuration.
     Config,
-    /// `.reqntid` of its PTX: the block of every launch.
+    /// `.reqntid` of its PTX, which `__block_size__` becomes: the block of every launch.
     ReqNtid,
+    /// A launch in the sources.
+    LaunchSite,
     /// `--block`
     Option,
     /// `.maxntid` of its PTX, which `__launch_bounds__` becomes: the largest block.
@@ -81,6 +90,7 @@ impl BlockSource {
             BlockSource::Comment => "comment",
             BlockSource::Config => "config",
             BlockSource::ReqNtid => "reqntid",
+            BlockSource::LaunchSite => "launch-site",
             BlockSource::Option => "option",
             BlockSource::LaunchBounds => "launch-bounds",
             BlockSource::Sweep => "sweep",
@@ -99,6 +109,8 @@ pub struct Judged {
     pub block: BlockSize,
     /// Where the block comes from.
     pub source: BlockSource,
+    /// The launch in the sources that was judged.
+    pub site: Option<Spot>,
     /// The answer.
     pub occupancy: Occupancy,
 }
@@ -117,6 +129,8 @@ pub struct Numbers {
     pub told: Vec<Told>,
     /// For each kernel of the report its index of `told`; empty where all have the first.
     told_of: Vec<u32>,
+    /// What else is told of kernels that are launched with several blocks.
+    more_told: HashMap<usize, Vec<u32>>,
     /// What the configuration tells of single kernels.
     pub entries: Vec<Entry>,
     /// The entries that name no kernel of the log, as indices.
@@ -126,6 +140,23 @@ pub struct Numbers {
     pub branches: Branches,
     /// What comments say.
     pub remarks: Vec<Remark>,
+    /// The launches in the sources.
+    pub launches: Vec<Launched>,
+    /// PTX that does not fit its source.
+    pub stale: Vec<Stale>,
+}
+
+/// PTX whose branches come from lines of its source on which nothing branches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stale {
+    /// The PTX, an index of [`Report::inputs`].
+    pub ptx: u32,
+    /// The source likewise.
+    pub source: u32,
+    /// Lines of branches.
+    pub lines: u32,
+    /// Those of them on which nothing branches.
+    pub failed: u32,
 }
 
 /// Which entries name which kernels.
@@ -164,6 +195,11 @@ impl Matched {
 }
 
 impl Numbers {
+    /// Takes note of launches anew, after sources were joined once more.
+    pub fn find_launches(&mut self, report: &Report) {
+        self.launches = launches::launches(report);
+    }
+
     /// The occupancies of kernel `at`, as indices of [`Numbers::judged`].
     #[must_use]
     pub fn ids(&self, at: usize) -> &[u32] {
@@ -182,7 +218,7 @@ impl Numbers {
         self.matched.of(name).map_or(&[], |set| &self.matched.sets[set as usize])
     }
 
-    /// What is told of the launch of kernel `at`.
+    /// What is told of the launch of kernel `at`; of several, the first.
     #[must_use]
     pub fn told(&self, at: usize) -> Option<&Told> {
         self.told.get(self.told_id(at))
@@ -192,6 +228,13 @@ impl Numbers {
     #[must_use]
     pub fn told_id(&self, at: usize) -> usize {
         self.told_of.get(at).copied().unwrap_or_default() as usize
+    }
+
+    /// All that is told of the launches of kernel `at`, as indices of [`Numbers::told`]: more than one where it is launched
+    /// with several blocks.
+    pub fn told_ids(&self, at: usize) -> impl Iterator<Item = usize> {
+        let more = self.more_told.get(&at).into_iter().flatten();
+        std::iter::once(self.told_id(at)).chain(more.map(|id| *id as usize))
     }
 
     /// The GPU that `judged` is for.
@@ -227,6 +270,7 @@ pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
         entries: assumptions.entries.clone(),
         matched: Matched::new(report, assumptions),
         remarks: assumptions.remarks.clone(),
+        launches: launches::launches(report),
         ..Numbers::default()
     };
     let asked = !assumptions.gpus.is_empty();
@@ -238,7 +282,8 @@ pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
         analysis.numbers.spans.push((narrow(start), narrow(analysis.numbers.ids.len())));
     }
     let mut numbers = analysis.numbers;
-    numbers.branches = branches::branches(report, |at| numbers.told(at), assumptions.depth);
+    let told = |at: usize| numbers.told_ids(at).filter_map(|id| numbers.told.get(id).copied()).collect();
+    numbers.branches = branches::branches(report, told, assumptions.depth);
     numbers
 }
 
@@ -246,48 +291,72 @@ fn narrow(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// What is told of one kernel, where it is declared.
+/// What is told of one kernel, where it is declared and launched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Declared {
     /// The block of a comment.
     block: Option<BlockSize>,
-    /// The directives of its PTX.
+    /// The directives of its PTX, or the attributes in its sources.
     bounds: Option<Bounds>,
+    /// A launch of it that is constant.
+    site: Option<Site>,
+    /// Dynamic shared memory of all launches, where none tells a block.
+    dynamic_shared: Option<Bytes>,
 }
 
-/// What a comment, entries, the first first, the directives of PTX, and else the options tell.
+/// What a comment, entries, the first first, the directives of PTX, a launch, and else the options tell.
 fn told(entries: &[usize], declared: Declared, assumptions: &Assumptions) -> Told {
-    let bounds = declared.bounds;
+    let (bounds, site) = (declared.bounds, declared.site);
     let comment = declared.block.map(|block| (block, BlockSource::Comment));
     let entries = || entries.iter().map(|at| &assumptions.entries[*at]);
     let block = entries().find_map(|entry| entry.block).map(|block| (block, BlockSource::Config));
     let required = bounds.and_then(|bounds| bounds.required).map(|block| (block, BlockSource::ReqNtid));
+    let launch = site.map(|site| (site.block, BlockSource::LaunchSite));
     let option = assumptions.block.map(|block| (block, BlockSource::Option));
     let most = bounds.and_then(|bounds| BlockSize::new(bounds.max_threads?, 1, 1).ok());
     let dynamic = entries().find_map(|entry| entry.dynamic_shared).map(|size| (size, BlockSource::Config));
-    Told {
-        block: comment.or(block).or(required).or(option).or(most.map(|block| (block, BlockSource::LaunchBounds))),
-        dynamic_shared: dynamic.or(assumptions.dynamic_shared.map(|size| (size, BlockSource::Option))),
-        bounds,
-    }
+    let launched = site.map_or(declared.dynamic_shared, |site| site.dynamic_shared);
+    let launched = launched.map(|size| (size, BlockSource::LaunchSite));
+    let most = most.map(|block| (block, BlockSource::LaunchBounds));
+    let block = comment.or(block).or(required).or(launch).or(option).or(most);
+    let option = assumptions.dynamic_shared.map(|size| (size, BlockSource::Option));
+    let dynamic_shared = dynamic.or(launched).or(option);
+    let is_launched = |source: Option<BlockSource>| source == Some(BlockSource::LaunchSite);
+    let tells = is_launched(block.map(|(_, source)| source)) || is_launched(dynamic_shared.map(|(_, source)| source));
+    Told { block, dynamic_shared, bounds, site: site.filter(|_| tells).map(|site| site.spot) }
 }
 
-/// For each kernel what its PTX and the comments there say; empty without PTX.
+/// For each kernel what its PTX, its sources and the comments there say; empty without either.
 fn declarations(report: &Report, remarks: &[Remark]) -> Vec<Declared> {
-    if report.modules.is_empty() {
+    if report.modules.is_empty() && report.families.is_empty() {
         return Vec::new();
     }
     let mut all = vec![Declared::default(); report.kernels.len()];
     for function in report.modules.iter().flat_map(|module| &module.functions) {
-        if let Some(one) = function.kernel.and_then(|at| all.get_mut(at as usize)) {
+        let is_compiled = function.declared.is_none();
+        if let Some(one) = function.kernel.filter(|_| is_compiled).and_then(|at| all.get_mut(at as usize)) {
             one.bounds.get_or_insert(function.bounds);
         }
     }
+    for family in report.families.iter().filter(|family| !family.kernels.is_empty()) {
+        let bounds = launches::bounds(&family.bounds(report));
+        for at in &family.kernels {
+            if let Some(one) = all.get_mut(*at as usize) {
+                one.bounds.get_or_insert(bounds);
+            }
+        }
+    }
     for remark in remarks {
-        if let (What::Block(block), Scope::Kernel(at)) = (&remark.what, remark.scope)
-            && let Some(one) = all.get_mut(at as usize)
-        {
-            one.block.get_or_insert(*block);
+        let What::Block(block) = &remark.what else { continue };
+        let kernels = match &remark.scope {
+            Scope::Kernel(at) => std::slice::from_ref(at),
+            Scope::Family(number) => report.families.get(*number as usize).map_or(&[][..], |family| &family.kernels),
+            Scope::File(_) | Scope::Line(..) | Scope::Nothing => &[],
+        };
+        for at in kernels {
+            if let Some(one) = all.get_mut(*at as usize) {
+                one.block.get_or_insert(*block);
+            }
         }
     }
     all
@@ -305,9 +374,7 @@ impl Analysis {
         let mut known: HashMap<(u32, Declared), u32> = HashMap::new();
         let mut ids: HashMap<Told, u32> = HashMap::from([(numbers.told[0], 0)]);
         let sets = &numbers.matched.sets;
-        let of_kernel = |(at, kernel): (usize, &Kernel)| {
-            let set = numbers.matched.of(kernel.name);
-            let declared = declared.get(at).copied().unwrap_or_default();
+        let mut id_of = |set: Option<u32>, declared: Declared| {
             *known.entry((set.unwrap_or(u32::MAX), declared)).or_insert_with(|| {
                 let entries = set.map_or(&[][..], |set| &sets[set as usize]);
                 *ids.entry(told(entries, declared, assumptions)).or_insert_with_key(|told| {
@@ -316,7 +383,26 @@ impl Analysis {
                 })
             })
         };
-        numbers.told_of = report.kernels.iter().enumerate().map(of_kernel).collect();
+        for (at, kernel) in report.kernels.iter().enumerate() {
+            let set = numbers.matched.of(kernel.name);
+            let mut declared = declared.get(at).copied().unwrap_or_default();
+            let sites = kernel.family.map(|_| launches::sites(report, kernel)).unwrap_or_default();
+            declared.dynamic_shared = sites.dynamic_shared;
+            declared.site = sites.distinct.first().copied();
+            let first = id_of(set, declared);
+            numbers.told_of.push(first);
+            let mut more: Vec<u32> = Vec::new();
+            for site in sites.distinct.iter().skip(1) {
+                let id = id_of(set, Declared { site: Some(*site), ..declared });
+                // Where something better tells the block, the launches tell the same.
+                if id != first && !more.contains(&id) {
+                    more.push(id);
+                }
+            }
+            if !more.is_empty() {
+                numbers.more_told.insert(at, more);
+            }
+        }
         let mut named = vec![false; numbers.entries.len()];
         numbers.matched.sets.iter().flatten().for_each(|at| named[*at] = true);
         numbers.unmatched = (0..named.len()).filter(|at| !named[*at]).collect();
@@ -337,18 +423,25 @@ impl Analysis {
         } else {
             Vec::from_iter(kernel.arch.and_then(|arch| self.own_gpu(arch)))
         };
-        let told = self.numbers.told(at).copied().unwrap_or_default();
+        let several: Vec<usize> = if self.numbers.more_told.is_empty() {
+            vec![self.numbers.told_id(at)]
+        } else {
+            self.numbers.told_ids(at).collect()
+        };
         for gpu in gpus {
-            let need = Need { gpu, registers, shared, barriers, told };
-            let id = match self.known.get(&need) {
-                Some(id) => *id,
-                None => {
-                    let id = self.compute(&need);
-                    self.known.insert(need, id);
-                    id
-                }
-            };
-            self.numbers.ids.extend(id);
+            for told in &several {
+                let told = self.numbers.told.get(*told).copied().unwrap_or_default();
+                let need = Need { gpu, registers, shared, barriers, told };
+                let id = match self.known.get(&need) {
+                    Some(id) => *id,
+                    None => {
+                        let id = self.compute(&need);
+                        self.known.insert(need, id);
+                        id
+                    }
+                };
+                self.numbers.ids.extend(id);
+            }
         }
     }
 
@@ -375,7 +468,8 @@ impl Analysis {
         };
         let launch = launch.with_threads(block.threads());
         let occupancy = occupancy(target, &launch).ok()?;
-        self.numbers.judged.push(Judged { gpu: need.gpu, launch, block, source, occupancy });
+        let site = need.told.site;
+        self.numbers.judged.push(Judged { gpu: need.gpu, launch, block, source, site, occupancy });
         u32::try_from(self.numbers.judged.len() - 1).ok()
     }
 }

@@ -10,10 +10,11 @@ use crate::model::{BlockSize, Bytes, parse_size};
 use crate::report::{DataFormat, Sort};
 use crate::settle::FailOn;
 
-/// Lint what the CUDA compiler makes of your kernels: spills, occupancy, launch sizes, advisories, divergent branches.
+/// Lint CUDA kernels and what the compiler makes of them: spills, occupancy, launch sizes, advisories, divergent branches.
 ///
-/// Reads the output of `nvcc -Xptxas -v` (and of nvlink -v, cuobjdump -res-usage, NVRTC, clang), and PTX, best of `nvcc
-/// -ptx -lineinfo`: name logs, PTX and folders with PTX, or pipe the build into warplint.
+/// Reads CUDA sources without a compiler; the output of `nvcc -Xptxas -v` (and of nvlink -v, cuobjdump -res-usage, NVRTC,
+/// clang); and PTX, best of `nvcc -ptx -lineinfo`. Name sources, logs, PTX and folders, together where they belong together,
+/// or pipe the build into warplint.
 #[derive(Parser, Debug)]
 #[command(name = "warplint", version, args_conflicts_with_subcommands = true)]
 #[command(after_help = "Exit status: 0 nothing at or over --fail-on; 1 findings; 2 warplint could not do its job.")]
@@ -31,7 +32,7 @@ pub struct Cli {
 pub enum Command {
     /// One row per kernel and architecture: registers, spills, stack, shared memory, occupancy
     Kernels(Box<KernelsArgs>),
-    /// Every branch of PTX with its verdict: why it is reported, or why it is not
+    /// Every branch of PTX or a source with its verdict: why it is reported, or why it is not
     Branches(Box<BranchesArgs>),
     /// The occupancy calculator: every limit, the next steps, sweeps over block sizes and registers
     Occupancy(OccupancyArgs),
@@ -97,7 +98,7 @@ pub struct LaterArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Build logs, PTX, folders with PTX; `-` is standard input, and the default in a pipe
+    /// Sources, build logs, PTX, folders with sources and PTX; `-` is standard input, and the default in a pipe
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Target: a product (a100, rtx4090), sm_90, 9.0, or a file of device figures; repeatable [default: each kernel's own]
@@ -115,7 +116,7 @@ pub struct InputArgs {
     /// Only kernels of this architecture
     #[arg(long, value_name = "ARCH")]
     pub arch: Option<String>,
-    /// Where the sources are whose lines a finding in PTX comes from; repeatable [default: the folders given, and this one]
+    /// Where the kernels of logs and PTX are declared and launched; repeatable [default: the folders given, and this one]
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     /// Run the ptxas on PATH on PTX inputs, for their registers and spills; without it, nothing is run

@@ -2,7 +2,7 @@
 
 mod sources;
 
-pub use sources::{Sources, check_sources};
+pub use sources::{LARGEST, Sources, check_sources, source_files};
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,6 +23,18 @@ pub enum Input {
     Log(PathBuf),
     /// A PTX module.
     Ptx(PathBuf),
+    /// A CUDA C++ source.
+    Source(SourceFile),
+}
+
+/// A file of C++ that may hold device code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it is one whatever it holds: named, or of an ending that only CUDA has. Others are sources where they hold
+    /// device code or a launch.
+    pub is_sure: bool,
 }
 
 impl Input {
@@ -31,7 +43,7 @@ impl Input {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Input::Stdin => None,
-            Input::Log(path) | Input::Ptx(path) => Some(path),
+            Input::Log(path) | Input::Ptx(path) | Input::Source(SourceFile { path, .. }) => Some(path),
         }
     }
 }
@@ -45,7 +57,7 @@ pub enum InputError {
     /// It is not there, or may not be read.
     #[error("cannot read `{path}`: {reason}")]
     #[diagnostic(help(
-        "give the path of a build log or of PTX, or pipe the build into warplint: `nvcc -Xptxas -v … 2>&1 | warplint`"
+        "give the path of a build log, of PTX or of a CUDA source, or pipe the build into warplint: `nvcc -Xptxas -v … 2>&1 | warplint`"
     ))]
     Unreadable {
         /// The path.
@@ -56,16 +68,16 @@ pub enum InputError {
     /// A word that is no file, and reads like a command.
     #[error("`{word}` is neither a file nor a command of warplint")]
     #[diagnostic(help(
-        "name a build log or PTX, or one of the commands kernels, branches, occupancy, gpus, rules and explain; `warplint --help` lists the options"
+        "name a build log, PTX, a source or a folder, or one of the commands kernels, branches, occupancy, gpus, rules and explain; `warplint --help` lists the options"
     ))]
     Word {
         /// The word.
         word: String,
     },
-    /// A folder without PTX; logs are named or piped.
+    /// A folder without PTX and sources; logs are named or piped.
     #[error("`{path}` is a folder{holds}")]
     #[diagnostic(help(
-        "of a folder, this version reads the PTX files; name a log, or pipe the build into warplint: `make 2>&1 | warplint`"
+        "of a folder, the CUDA sources and the PTX are read; name a log, or pipe the build into warplint: `make 2>&1 | warplint`"
     ))]
     Folder {
         /// The path.
@@ -73,16 +85,18 @@ pub enum InputError {
         /// What it holds, as far as that says something.
         holds: String,
     },
-    /// A kind of file that a later version reads.
-    #[error("`{path}` is {kind}, and this version reads build logs and PTX")]
+    /// A source that is too large to be one.
+    #[error("`{path}` has {size} bytes, and a source of more than {most} is not read")]
     #[diagnostic(help(
-        "compile it with `-Xptxas -v` and give warplint what the compiler prints: `nvcc -Xptxas -v … 2>&1 | warplint`; or give it the PTX of `nvcc -ptx -lineinfo`"
+        "sources are written by people; leave out what a program wrote, or name its folder's other files"
     ))]
-    NotYet {
+    TooLarge {
         /// The path.
         path: String,
-        /// What it is.
-        kind: &'static str,
+        /// Its size.
+        size: u64,
+        /// The largest that is read.
+        most: u64,
     },
     /// A place for sources that is not there.
     #[error("`--source {path}` names nothing that can be read: {reason}")]
@@ -101,7 +115,7 @@ pub enum InputError {
         path: String,
     },
     /// A built artefact, or another binary.
-    #[error("`{path}` is a binary file, neither a build log nor PTX")]
+    #[error("`{path}` is a binary file, neither a build log nor PTX nor a source")]
     #[diagnostic(help(
         "give warplint text: the output of `nvcc -Xptxas -v`, or for an object or library that of `cuobjdump -res-usage`, or its PTX, which `cuobjdump -xptx all` takes out"
     ))]
@@ -111,7 +125,7 @@ pub enum InputError {
     },
 }
 
-/// The inputs that `path` names: one, or the PTX files of a folder, in order; `-` is standard input.
+/// The inputs that `path` names: one, or the sources and PTX files of a folder, in order; `-` is standard input.
 ///
 /// # Errors
 /// When it cannot be read, or is nothing that this version lints.
@@ -120,12 +134,30 @@ pub fn inputs(path: &Path) -> Result<Vec<Input>, InputError> {
         return input(path).map(|input| vec![input]);
     }
     let files = WalkDir::new(path).follow_links(false).sort_by_file_name().into_iter().filter_map(Result::ok);
-    let modules = files.filter(|entry| entry.file_type().is_file() && is_ptx(entry.path()));
-    let modules: Vec<Input> = modules.map(|entry| Input::Ptx(entry.into_path())).collect();
-    if modules.is_empty() {
-        return Err(InputError::Folder { path: path.display().to_string(), holds: holds(path) });
+    let files = files.filter(|entry| entry.file_type().is_file());
+    let found: Vec<Input> = files.filter_map(|entry| found_input(path, entry.into_path())).collect();
+    if found.is_empty() {
+        return Err(nothing_in(path));
     }
-    Ok(modules)
+    Ok(found)
+}
+
+/// What is to be said of a folder in which nothing is to be read.
+#[must_use]
+pub fn nothing_in(folder: &Path) -> InputError {
+    InputError::Folder { path: folder.display().to_string(), holds: holds(folder) }
+}
+
+/// The input that a file below `root` is. PTX lies in folders of builds, and sources do not.
+fn found_input(root: &Path, path: PathBuf) -> Option<Input> {
+    if is_ptx(&path) {
+        return Some(Input::Ptx(path));
+    }
+    let is_sure = match source_kind(&path)? {
+        SourceKind::Cuda => true,
+        SourceKind::Cpp => false,
+    };
+    (!sources::is_below_foreign(root, &path)).then_some(Input::Source(SourceFile { path, is_sure }))
 }
 
 /// The input that the file at `path` is.
@@ -139,8 +171,8 @@ fn input(path: &Path) -> Result<Input, InputError> {
         io::ErrorKind::NotFound if is_word(&shown) => InputError::Word { word: shown.clone() },
         _ => unreadable(error),
     })?;
-    if let Some(kind) = source_kind(path) {
-        return Err(InputError::NotYet { path: shown, kind });
+    if source_kind(path).is_some() {
+        return Ok(Input::Source(SourceFile { path: path.to_owned(), is_sure: true }));
     }
     if !metadata.is_file() {
         // A pipe, as of `<(make)`, can be read only once.
@@ -185,10 +217,20 @@ fn is_ptx(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ptx"))
 }
 
-/// What a path's extension says it is, when it is no log.
-fn source_kind(path: &Path) -> Option<&'static str> {
+/// What a source may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SourceKind {
+    /// Device code.
+    Cuda,
+    /// C++, perhaps with device code.
+    Cpp,
+}
+
+/// The kind of source that a path's extension says it is.
+fn source_kind(path: &Path) -> Option<SourceKind> {
     match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-        "cu" | "cuh" | "hip" => Some("a CUDA source"),
+        "cu" | "cuh" | "hip" => Some(SourceKind::Cuda),
+        "h" | "hpp" | "cpp" | "cc" | "inl" => Some(SourceKind::Cpp),
         _ => None,
     }
 }
@@ -202,20 +244,12 @@ fn is_binary(start: &[u8]) -> bool {
 fn holds(folder: &Path) -> String {
     let files =
         WalkDir::new(folder).follow_links(false).sort_by_file_name().into_iter().take(MAX_FILES).filter_map(Result::ok);
-    let (mut sources, mut logs) = (0_usize, Vec::new());
-    for entry in files.filter(|entry| entry.file_type().is_file()) {
-        sources += usize::from(source_kind(entry.path()).is_some());
-        if entry.path().extension().is_some_and(|extension| extension == "log") && logs.len() < 3 {
-            logs.push(entry.path().display().to_string());
-        }
-    }
-    match (sources, logs.as_slice()) {
-        (0, []) => " without PTX in it".to_owned(),
-        (0, logs) => format!(" that holds {}", logs.join(", ")),
-        (count, []) => format!(" without PTX and with {count} CUDA sources, which this version does not read"),
-        (count, logs) => {
-            format!(" with {count} CUDA sources, which this version does not read, and {}", logs.join(", "))
-        }
+    let logs = files.filter(|entry| entry.file_type().is_file());
+    let logs = logs.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "log"));
+    let logs: Vec<String> = logs.take(3).map(|entry| entry.path().display().to_string()).collect();
+    match logs.as_slice() {
+        [] => " without CUDA sources and PTX in it".to_owned(),
+        logs => format!(" that holds {}", logs.join(", ")),
     }
 }
 
@@ -225,7 +259,8 @@ mod tests {
 
     #[test]
     fn what_is_no_log_is_told_from_one() {
-        assert_eq!(source_kind(Path::new("a/K.CU")), Some("a CUDA source"));
+        assert_eq!(source_kind(Path::new("a/K.CU")), Some(SourceKind::Cuda));
+        assert_eq!(source_kind(Path::new("a/k.hpp")), Some(SourceKind::Cpp));
         assert_eq!(source_kind(Path::new("a/k.log")), None);
         assert!(is_binary(b"\x7fELF\x02") && is_binary(b"a\0b") && !is_binary(b"ptxas info\xff"));
         assert!(!is_binary(b"\xff\xfep\0t\0"));

@@ -67,6 +67,7 @@ impl Filter {
     /// # Errors
     /// When nothing is left: a gate that measured nothing has not passed.
     pub fn apply(&self, report: &mut Report) -> Result<(), FilterError> {
+        report.is_filtered = self.arch.is_some() || self.kernel.is_some();
         if let Some((text, arch)) = &self.arch {
             let any = report.kernels.iter().any(|kernel| kernel.arch == Some(*arch));
             if !any {

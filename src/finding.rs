@@ -103,6 +103,10 @@ pub enum Subject {
     Exchange(u32),
     /// An index of [`crate::analyse::Numbers::remarks`].
     Remark(u32),
+    /// An index of [`crate::analyse::Numbers::launches`].
+    Launch(u32),
+    /// An index of [`crate::model::Report::families`]: a kernel as sources declare it.
+    Family(u32),
     /// All that was read.
     Run,
 }
@@ -175,6 +179,18 @@ impl Hit {
     #[must_use]
     pub fn exchange(at: usize, weight: u32) -> Hit {
         Hit::on(Subject::Exchange(narrow(at)), weight, Cause::Kernel)
+    }
+
+    /// A hit on the launch with index `at`, on its own.
+    #[must_use]
+    pub fn launch(at: usize, weight: u32) -> Hit {
+        Hit::on(Subject::Launch(narrow(at)), weight, Cause::Single)
+    }
+
+    /// A hit on the family with index `at`: what sources declare as one kernel.
+    #[must_use]
+    pub fn family(at: usize, weight: u32) -> Hit {
+        Hit::on(Subject::Family(narrow(at)), weight, Cause::Single)
     }
 
     /// A hit on what a comment says, by its index, on its own.

@@ -1,4 +1,7 @@
-//! Makes one kernel of what several tools say of it: the figures of the linker, which are final, and warnings by name.
+//! Makes one kernel of what several inputs say of it: the figures of the linker, which are final, warnings by name, its PTX,
+//! and its declaration and launches in sources.
+
+mod sources;
 
 use hashbrown::{HashMap, HashSet};
 
@@ -12,13 +15,21 @@ const RESERVED_SHARED: u32 = 1024;
 pub fn join(report: &mut Report) {
     join_records(report);
     add_functions(report);
+    sources::declare(report);
+}
+
+/// Joins once more what sources declare, where some were found that only tell of kernels which are known.
+pub fn rejoin(report: &mut Report) {
+    sources::declare(report);
+    sources::attach(report);
 }
 
 /// Makes a kernel of every function of a PTX module that no log has figures of.
 fn add_functions(report: &mut Report) {
     let mut known: HashSet<(NameId, Kind, Option<Arch>)> =
         if report.modules.is_empty() { HashSet::new() } else { report.kernels.iter().filter_map(identity).collect() };
-    for module in &report.modules {
+    // What was made from a source is declared there.
+    for module in report.modules.iter().filter(|module| module.positions().is_none()) {
         for function in &module.functions {
             if known.insert((function.name, function.kind, function.arch)) {
                 let mut kernel = Kernel::new(Some(function.name), function.kind, function.arch);
@@ -37,8 +48,10 @@ fn identity(kernel: &Kernel) -> Option<(NameId, Kind, Option<Arch>)> {
 /// Longest part of a declaration that is kept, in bytes.
 const LONGEST: usize = 4096;
 
-/// Tells every function of a PTX module which kernel it is, of those that are left after filters.
+/// Tells every function of a PTX module, and every family of the sources, which kernels it is, of those that are left after
+/// filters.
 pub fn attach(report: &mut Report) {
+    sources::attach(report);
     if report.modules.is_empty() {
         return;
     }
@@ -48,7 +61,7 @@ pub fn attach(report: &mut Report) {
             known.entry(identity).or_insert(at);
         }
     }
-    for module in &mut report.modules {
+    for module in report.modules.iter_mut().filter(|module| module.positions().is_none()) {
         for function in &mut module.functions {
             function.kernel = known.get(&(function.name, function.kind, function.arch)).copied();
             let Some(kernel) = function.kernel.and_then(|at| report.kernels.get_mut(at as usize)) else { continue };

@@ -1,9 +1,13 @@
 //! The straight line from a command line to an outcome.
 
+mod around;
 mod assemble;
 mod broken_ptx;
+mod failures;
 mod inputs;
 mod sources;
+mod stale;
+mod units;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,7 +15,7 @@ use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use miette::{Diagnostic, Report as Failure};
+use miette::Report as Failure;
 
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
 use crate::cli::{
@@ -20,19 +24,22 @@ use crate::cli::{
 };
 use crate::command::{gpus, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
-use crate::discover::{self, Sources, check_sources};
+use crate::discover::{self, Input, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
 use crate::join::{attach, join};
 use crate::lanes::function::Which;
-use crate::model::{MessageKind, Report, symbol};
+use crate::model::{Place, Report};
 use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
 use crate::suppress;
+
+use failures::{GroupPage, NoKernels, NoPtx, NotYet};
+use units::{Role, Units};
 
 /// The streams of a process.
 pub struct Streams<'s> {
@@ -57,16 +64,6 @@ pub struct Terminal {
     pub width: usize,
     /// Whether it shows characters beyond ASCII.
     pub unicode: bool,
-}
-
-/// A request for what a later version brings.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("`{what}` is not part of warplint {version} yet", version = env!("CARGO_PKG_VERSION"))]
-#[diagnostic(help(
-    "this version reads build logs and PTX, and writes the formats human, short and json; `warplint --help` lists its options"
-))]
-struct NotYet {
-    what: String,
 }
 
 /// Runs warplint with the arguments `args`, the program's name first.
@@ -210,7 +207,17 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         return short_help(streams);
     };
     let allows = config.allows();
-    let verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+    let mut read = read;
+    let mut verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+    let names = around::wanted(&verdict);
+    if args.input.source.is_empty()
+        && read.report.units.iter().all(|unit| unit.input >= Place::SOURCE)
+        && !names.is_empty()
+    {
+        drop(verdict);
+        around::search(&names, &places_around(&args.input), &mut read);
+        verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+    }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
     output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
     // What goes into a file has neither colours nor the width of this terminal.
@@ -272,7 +279,7 @@ fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> mie
     let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(Which::All), streams)? else {
         return short_help(streams);
     };
-    if read.report.modules.is_empty() {
+    if read.report.modules.is_empty() && read.report.units.is_empty() {
         return Err(NoPtx.into());
     }
     let context = Context::new(&read.report, &read.numbers);
@@ -281,55 +288,6 @@ fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> mie
         DataFormat::Json => report::branches_json(&context, out),
     })?;
     Ok(if read.unreadable { Outcome::Unable } else { Outcome::Clean })
-}
-
-/// A list of branches that was asked of something else than code.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("there is no PTX in the input, and a log tells nothing of branches")]
-#[diagnostic(help("compile with `nvcc -ptx -lineinfo`, and give warplint the .ptx file"))]
-struct NoPtx;
-
-/// A table of nothing measured nothing.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-enum NoKernels {
-    #[error("no kernel was found in the input")]
-    #[diagnostic(help(
-        "compile with `-Xptxas -v` (CMake: `CMAKE_CUDA_FLAGS=\"-Xptxas=-v\"`) and pass on stderr: `… 2>&1 | warplint kernels`"
-    ))]
-    Silent,
-    #[error("no kernel was found in the input: the build failed, first with `{said}`")]
-    #[diagnostic(help("`{lint}` shows every error"))]
-    Failed { said: String, lint: String },
-    #[error("the figures of no kernel are in the input")]
-    #[diagnostic(help(
-        "`{lint}` shows {warnings} about kernels whose figures are not in it; `-Xptxas -v` makes the compiler print figures"
-    ))]
-    Warned { warnings: String, lint: String },
-}
-
-impl NoKernels {
-    fn of(report: &Report) -> NoKernels {
-        let lint = match report.inputs.as_slice() {
-            [one] if one.name != "<stdin>" => format!("warplint {}", symbol::printable(&one.name)),
-            _ => "warplint".to_owned(),
-        };
-        let errors = || report.messages.iter().filter(|message| message.kind.fails_build());
-        // What a build tool says of a step that stopped follows from an error.
-        let first = errors().find(|message| message.kind != MessageKind::BuildStopped).or_else(|| errors().next());
-        if let Some(message) = first {
-            let text = report.said(message);
-            let text = String::from_utf8_lossy(&text);
-            return NoKernels::Failed {
-                said: symbol::printable(&symbol::cut_middle(text.trim(), 160)).into_owned(),
-                lint,
-            };
-        }
-        match report.messages.iter().filter(|message| message.kernel.is_some()).count() {
-            0 => NoKernels::Silent,
-            1 => NoKernels::Warned { warnings: "1 message".to_owned(), lint },
-            count => NoKernels::Warned { warnings: format!("{count} messages"), lint },
-        }
-    }
 }
 
 fn rules(args: &RulesArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
@@ -347,15 +305,6 @@ fn explain(args: &ExplainArgs, style: Style, streams: &mut Streams<'_>) -> miett
     let config = load(&args.config)?;
     output::write(None, streams.stdout, |out| report::explain(rule, &config.settings, style, out))?;
     Ok(Outcome::Clean)
-}
-
-/// A request for the page of a group, which has none.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("`{name}` is a group of rules, and each rule has a page")]
-struct GroupPage {
-    name: String,
-    #[help]
-    help: String,
 }
 
 fn no_page(name: &str) -> Failure {
@@ -409,6 +358,8 @@ struct Examined {
     numbers: Numbers,
     /// An input could not be read to its end.
     unreadable: bool,
+    /// What the sources say beside what the report holds of them.
+    units: Units,
 }
 
 /// discover ─► parse ─► join ─► analyse. `None` when there is nothing to read.
@@ -433,6 +384,7 @@ fn examine(
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen = HashSet::new();
     let mut module_paths = Vec::new();
+    let mut source_files: Vec<SourceFile> = Vec::new();
     for path in paths {
         let found = match discover::inputs(path) {
             Ok(found) => found,
@@ -445,9 +397,19 @@ fn examine(
             if discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
                 continue;
             }
+            if let Input::Source(file) = input {
+                source_files.push(file);
+                continue;
+            }
             failures.extend(inputs::read(&input, args.passthrough, look, &mut report, streams).err());
             module_paths.resize(report.modules.len(), input.path().map(Path::to_owned));
         }
+    }
+    let mut units = units::read(&source_files, Role::Given { lower: depth != Depth::None }, |_| true, &mut report);
+    failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
+    if report.inputs.is_empty() && failures.is_empty() {
+        // Headers, and no device code in any.
+        failures.extend(args.paths.first().map(|folder| discover::nothing_in(folder).into()));
     }
     if report.inputs.is_empty()
         && let Some(first) = failures.pop()
@@ -463,23 +425,36 @@ fn examine(
         show(failure, look, streams);
         unreadable = true;
     }
+    let searched = searched_files(args, &seen);
+    units.add(units::read(&searched, Role::Searched, |_| true, &mut report));
     join(&mut report);
     filter.apply(&mut report)?;
     attach(&mut report);
     let (entries, patterns) = config.entries(&mut report);
+    let mut remarks = suppress::of_modules(&mut report);
+    remarks.extend(suppress::of_units(&mut report, &units.comments));
     let assumptions = Assumptions {
         gpus: config.gpus.iter().map(|(_, gpu)| gpu.clone()).collect(),
         block: args.block,
         dynamic_shared: args.dynamic_shared,
         entries,
         patterns,
-        remarks: suppress::of_modules(&mut report),
+        remarks,
         depth,
     };
     let mut numbers = analyse(&report, &assumptions);
+    let places = source_places(args);
+    stale::check(&report, &mut numbers, &places);
     let every = depth == Depth::Branches(Which::All);
-    sources::attach(&mut report, &mut numbers, source_places(args), every);
-    Ok(Some(Examined { report, numbers, unreadable }))
+    sources::attach(&mut report, &mut numbers, places, &mut units, every);
+    Ok(Some(Examined { report, numbers, unreadable, units }))
+}
+
+/// The sources that `--source` names and that are no inputs: what they say of the kernels of logs and PTX counts.
+fn searched_files(args: &InputArgs, seen: &HashSet<PathBuf>) -> Vec<SourceFile> {
+    let mut files = discover::source_files(&args.source, false);
+    files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !seen.contains(&path)));
+    files
 }
 
 /// Where sources are searched for: what was named for it, else around the inputs, and in the working folder.
@@ -487,8 +462,13 @@ fn source_places(args: &InputArgs) -> Sources {
     if !args.source.is_empty() {
         return Sources::named(args.source.clone());
     }
+    Sources::around(places_around(args))
+}
+
+/// The folders among the inputs, and the working folder.
+fn places_around(args: &InputArgs) -> Vec<PathBuf> {
     let folders = args.paths.iter().filter(|path| path.is_dir()).cloned();
-    Sources::around(folders.chain([PathBuf::from(".")]).collect())
+    folders.chain([PathBuf::from(".")]).collect()
 }
 
 /// Whether a terminal understands what moves its cursor.
@@ -502,6 +482,7 @@ warplint lints what the CUDA compiler says about your kernels.
 
   nvcc -Xptxas -v … 2>&1 | warplint      lint a build
   warplint build.log                     lint a saved log
+  warplint src/                          lint sources, without a compiler
   warplint kernel.ptx                    lint the code: how warps split at branches
   warplint kernels build.log             the table of kernels
   warplint occupancy --gpu a100 --block 256 --registers 64

@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use memchr::{memchr, memchr2, memmem, memrchr2};
 
-use crate::model::{BlockSize, Module, Names, Place, Quote, Report};
+use crate::model::{BlockSize, Declaration, Module, Names, Place, Quote, Report, Spot, Unit};
 
 /// What every such comment begins with.
 const MARK: &[u8] = b"warplint:";
@@ -90,6 +90,8 @@ pub enum Scope {
     File(u32),
     /// A kernel, an index of [`crate::model::Report::kernels`].
     Kernel(u32),
+    /// All kernels of a declaration in a source, an index of [`crate::model::Report::families`].
+    Family(u32),
     /// A line of a file.
     Line(u32, u32),
     /// A kernel that a filter left out.
@@ -107,7 +109,8 @@ pub fn read(text: &[u8]) -> Vec<Comment> {
             // A part of what was read as a reason.
             continue;
         }
-        let Some(opening) = opening(text, at) else { continue };
+        // The slash that closes a comment opens none.
+        let Some(opening) = opening(text, at).filter(|opening| opening.at >= past) else { continue };
         let mut comment = comment(text, at, opening);
         comment.line = lines.of(comment.span.start);
         past = comment.span.end;
@@ -136,24 +139,6 @@ pub fn of_modules(report: &mut Report) -> Vec<Remark> {
         }
     }
     tell_misplaced(&mut remarks);
-    remarks
-}
-
-/// What the comments of a source file say, whose number among inputs and sources is `input`; `is_seen` tells of a line
-/// whether the run looked at its code. Which lines declare kernels is not known.
-#[must_use]
-pub fn of_source(text: &[u8], input: u32, is_seen: &dyn Fn(u32) -> bool, texts: &mut Names) -> Vec<Remark> {
-    let mut remarks = Vec::new();
-    for comment in read(text) {
-        let line = if comment.is_alone { comment.next_line } else { comment.line };
-        let quote = quote(text, &comment, input, texts);
-        // What a block size belongs to stands in another file than the one that was read.
-        let said = comment.said.iter().filter(|said| !matches!(said.what, What::Block(_)));
-        remarks.extend(said.map(|said| match said.what {
-            What::Allow { in_file: true, .. } => remark(&comment, said, quote, Scope::File(input), false),
-            _ => remark(&comment, said, quote, Scope::Line(input, line), is_seen(line)),
-        }));
-    }
     remarks
 }
 
@@ -187,14 +172,101 @@ fn scope(module: &Module, comment: &Comment) -> (Scope, bool) {
 
 /// The line of a comment.
 fn quote(text: &[u8], comment: &Comment, input: u32, texts: &mut Names) -> Quote {
+    let line = line_around(text, comment);
+    let place = Place { input, line: comment.line, column_offset: 0, offset: line.start as u64 };
+    Quote { place, text: texts.intern(&text[line]) }
+}
+
+/// The bytes of the line of a comment.
+fn line_around(text: &[u8], comment: &Comment) -> Range<usize> {
     let at = comment.span.start;
     let start = memrchr2(b'\n', b'\r', &text[..at]).map_or(0, |at| at + 1);
     // Of a line without an end, what is before the comment matters less.
     let start = start.max(at.saturating_sub(LONGEST));
     let rest = &text[start..];
     let end = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()).min(2 * LONGEST);
-    let place = Place { input, line: comment.line, column_offset: 0, offset: start as u64 };
-    Quote { place, text: texts.intern(&rest[..end]) }
+    start..start + end
+}
+
+/// A comment of a source, with its line: the text of a source is not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    comment: Comment,
+    /// Where its line begins.
+    offset: usize,
+    line: Vec<u8>,
+}
+
+/// The comments of a source, for when its text is gone.
+#[must_use]
+pub fn keep(text: &[u8]) -> Vec<Kept> {
+    let kept = |comment: Comment| {
+        let line = line_around(text, &comment);
+        Kept { offset: line.start, line: text[line].to_vec(), comment }
+    };
+    read(text).into_iter().map(kept).collect()
+}
+
+/// What the comments of units say, `kept` by the units' indices. Their lines are kept in `report`, whose families were told
+/// their kernels.
+#[must_use]
+pub fn of_units(report: &mut Report, kept: &[(u32, Vec<Kept>)]) -> Vec<Remark> {
+    if kept.iter().all(|(_, comments)| comments.is_empty()) {
+        return Vec::new();
+    }
+    let mut families: HashMap<Spot, u32> = HashMap::new();
+    for (number, family) in (0..).zip(&report.families) {
+        families.extend(family.declarations.iter().map(|spot| (*spot, number)));
+    }
+    let mut remarks = Vec::new();
+    for (number, comments) in kept {
+        let Some(unit) = report.units.get(*number as usize).filter(|_| !comments.is_empty()) else { continue };
+        let launched: HashSet<u32> = unit.launches.iter().map(|site| site.quote.place.line).collect();
+        for Kept { comment, offset, line } in comments {
+            let (own, is_seen) = match declared(unit, comment) {
+                Some(at) => match families.get(&Spot { unit: *number, at }) {
+                    Some(family) if !report.families[*family as usize].kernels.is_empty() => {
+                        (Scope::Family(*family), true)
+                    }
+                    // One that a filter left out, or that is nobody's.
+                    _ => (Scope::Nothing, false),
+                },
+                None => {
+                    let line = if comment.is_alone { comment.next_line } else { comment.line };
+                    // Whether code of other lines was looked at shows where PTX has them.
+                    let is_seen = launched.contains(&line) && !report.is_filtered;
+                    (Scope::Line(unit.input, line), is_seen)
+                }
+            };
+            let place = Place { input: unit.input, line: comment.line, column_offset: 0, offset: *offset as u64 };
+            let quote = Quote { place, text: report.texts.intern(line) };
+            remarks.extend(comment.said.iter().map(|said| match said.what {
+                What::Allow { in_file: true, .. } => remark(comment, said, quote, Scope::File(unit.input), false),
+                _ => remark(comment, said, quote, own, is_seen),
+            }));
+        }
+    }
+    tell_misplaced(&mut remarks);
+    remarks
+}
+
+/// The declaration of a unit that a comment stands on or above, as an index.
+fn declared(unit: &Unit, comment: &Comment) -> Option<u32> {
+    let is_its = |one: &Declaration| {
+        let offset = usize::try_from(one.quote.place.offset).unwrap_or(usize::MAX);
+        let name = offset.saturating_add(one.span.0);
+        if comment.is_alone {
+            (one.extent.start..=name).contains(&comment.next)
+        } else {
+            (one.lines.0..=one.quote.place.line).contains(&comment.line)
+        }
+    };
+    // Those whose heads begin before the comment ends, from the last on: nothing nests in a head.
+    let past = unit.declarations.partition_point(|one| {
+        if comment.is_alone { one.extent.start <= comment.next } else { one.lines.0 <= comment.line }
+    });
+    let at = (0..past).rev().take(2).find(|at| is_its(&unit.declarations[*at]))?;
+    u32::try_from(at).ok()
 }
 
 /// Longest part of a line that is kept on each side of where its comment begins, in bytes.
@@ -215,12 +287,12 @@ fn remark(comment: &Comment, said: &Said, quote: Quote, scope: Scope, is_seen: b
 
 /// Block sizes that stand at no kernel, or at one that has another already, are faults.
 fn tell_misplaced(remarks: &mut [Remark]) {
-    let mut known: HashMap<u32, BlockSize> = HashMap::new();
+    let mut known: HashMap<Scope, BlockSize> = HashMap::new();
     for remark in remarks {
         let What::Block(block) = remark.what else { continue };
         let (message, help) = match remark.scope {
-            Scope::Kernel(kernel) => {
-                let first = *known.entry(kernel).or_insert(block);
+            Scope::Kernel(_) | Scope::Family(_) => {
+                let first = *known.entry(remark.scope).or_insert(block);
                 if first == block {
                     continue;
                 }
@@ -524,6 +596,11 @@ mod tests {
         let text = "} // warplint: allow(x)\n.visible .entry k()\n";
         assert!(!read(text.as_bytes())[0].is_alone);
         assert_eq!(read(text.as_bytes())[0].line, 1);
+    }
+
+    #[test]
+    fn the_slash_that_closes_a_comment_opens_none() {
+        assert_eq!(read(b"/*warplint: allow(a)*//warplint: allow(b)").len(), 1);
     }
 
     proptest! {

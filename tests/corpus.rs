@@ -59,3 +59,44 @@ fn modules_that_once_were_trouble_are_read_or_refused() {
 fn modules_whose_branches_once_were_trouble_are_judged_to_the_end() {
     replay("lanes", targets::lanes);
 }
+
+#[test]
+fn sources_that_once_were_trouble_are_read_to_their_end() {
+    replay("cuda", targets::cuda);
+}
+
+#[test]
+fn what_fuzzing_found_in_the_join_of_logs_and_sources_stays_fixed() {
+    replay("join", targets::joined);
+}
+
+#[test]
+fn a_log_and_a_source_that_are_torn_anywhere_are_joined_all_the_same() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions/join/stencil");
+    let whole = fs::read(path).unwrap();
+    // A generator of its own, so that each run tears at the same places.
+    let mut state = 7_u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    for _ in 0..300 {
+        let mut torn = whole.clone();
+        for _ in 0..1 + next(4) {
+            let (from, length) = (next(torn.len()), next(60));
+            let to = (from + length).min(torn.len());
+            let piece = torn[from..to].to_vec();
+            if next(2) == 0 {
+                torn.drain(from..to);
+            }
+            let at = next(torn.len());
+            torn.splice(at..at, piece);
+        }
+        targets::joined(&torn);
+    }
+}
+
+#[test]
+fn sources_of_every_kind_of_statement_become_ptx_that_is_judged() {
+    replay("lower", targets::lower);
+}

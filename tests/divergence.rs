@@ -248,6 +248,43 @@ fn every_marked_branch_is_reported_as_loudly_as_its_mark_says() {
     none_of(wrong);
 }
 
+/// The branches of a file that are told by rules on the index, with rule and level, and those by data.
+fn reported(path: &Path, more: &[&str]) -> [BTreeSet<String>; 2] {
+    let args = ["warplint", "--isolated", "--format", "json"].iter().chain(more).map(OsString::from);
+    let args = args.chain([path.as_os_str().to_owned()]).collect();
+    let report: Value = serde_json::from_slice(&output(args)).unwrap();
+    let of = |is_data: bool| {
+        let all = report["findings"].as_array().unwrap().iter();
+        let ours = all.filter(|one| RULES.iter().any(|rule| one["rule"] == *rule));
+        let ours = ours.filter(|one| (one["rule"] == "data-divergent-branch") == is_data);
+        ours.map(|one| format!("{}:{} {} {}", one["kernel"], one["ptx_line"], one["rule"], one["level"])).collect()
+    };
+    [of(false), of(true)]
+}
+
+#[test]
+fn a_branch_is_told_alike_whatever_else_is_asked_for() {
+    let paths = SETS.iter().flat_map(|set| fs::read_dir(folder(set).join("ptx")).unwrap());
+    let paths: Vec<PathBuf> = paths.map(|entry| entry.unwrap().path()).collect();
+    let wrong: Vec<String> = paths
+        .par_iter()
+        .filter_map(|path| {
+            let [plain, _] = reported(path, &[]);
+            let [index, data] = reported(path, &["--warn", "data-divergent-branch"]);
+            let args = ["warplint", "branches", "--isolated", "--format", "json"].map(OsString::from);
+            let args = args.into_iter().chain([path.clone().into_os_string()]).collect();
+            let listed: Value = serde_json::from_slice(&output(args)).unwrap();
+            let listed = listed["branches"].as_array().unwrap().iter().filter(|one| one["report"] != "silent");
+            let listed: BTreeSet<String> = listed.map(|one| format!("{}:{}", one["kernel"], one["ptx_line"])).collect();
+            let told = index.iter().chain(&data).map(|one| one.split(' ').next().unwrap_or_default().to_owned());
+            let differ = plain != index || listed != told.collect();
+            differ.then(|| path.display().to_string())
+        })
+        .collect();
+    none_of(wrong);
+    assert!(paths.len() > 20, "{} files", paths.len());
+}
+
 #[test]
 fn no_warning_stands_at_a_line_without_a_mark() {
     none_of(LOOKED.1.clone());

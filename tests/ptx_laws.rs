@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -55,7 +55,7 @@ static FUNCTIONS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 
 fn read(text: &[u8]) -> (Report, Result<(), PtxFault>) {
     let mut report = Report::default();
-    let result = read_ptx(Arc::from(text), "module.ptx", &mut report);
+    let result = read_ptx(text.to_vec(), "module.ptx", &mut report);
     (report, result)
 }
 

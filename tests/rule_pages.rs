@@ -152,17 +152,20 @@ fn outside_blocks(body: &str) -> impl Iterator<Item = &str> {
 struct Example<'a> {
     args: Vec<&'a str>,
     config: Option<String>,
-    input: String,
+    /// A source, which may come with a log.
+    source: Option<String>,
+    input: Option<String>,
     expected: Vec<&'a str>,
 }
 
-/// The examples of a page: blocks of `ptxas` or `ptx`, each followed by one of `finding` unless it is `clean`. A block of
-/// `toml` is the configuration for the next one.
+/// The examples of a page: blocks of `ptxas`, `ptx` or `cuda`, each followed by one of `finding` unless it is `clean`. A block
+/// of `toml` is the configuration for the next one, and one of `cuda` with another input behind it the source of that.
 fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
     let mut examples: Vec<Example> = Vec::new();
     // Whether the last block of input still wants its finding.
     let mut open = false;
     let mut config = None;
+    let mut source: Option<String> = None;
     let mut lines = body.lines();
     while let Some(line) = lines.next() {
         let Some(info) = line.strip_prefix("~~~") else { continue };
@@ -170,9 +173,20 @@ fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
         let mut words = info.split_whitespace();
         match words.next() {
             Some("toml") if !open => config = Some(block.join("\n")),
+            Some(kind @ ("cuda" | "cuda,clean")) if !open && source.is_none() => {
+                let text = block.iter().map(|line| format!("{line}\n")).collect();
+                if kind == "cuda" && !is_followed_by_finding(lines.clone()) {
+                    source = Some(text);
+                    continue;
+                }
+                let (args, config, source) = (words.collect(), config.take(), Some(text));
+                examples.push(Example { args, config, source, input: None, expected: Vec::new() });
+                open = kind == "cuda";
+            }
             Some(kind @ ("ptxas" | "ptxas,clean" | "ptx" | "ptx,clean")) if !open => {
-                let input = block.iter().map(|line| format!("{line}\n")).collect();
-                examples.push(Example { args: words.collect(), config: config.take(), input, expected: Vec::new() });
+                let input = Some(block.iter().map(|line| format!("{line}\n")).collect());
+                let (args, config, source) = (words.collect(), config.take(), source.take());
+                examples.push(Example { args, config, source, input, expected: Vec::new() });
                 open = !kind.ends_with(",clean");
             }
             Some("finding") if open => {
@@ -180,7 +194,7 @@ fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
                 open = false;
             }
             Some("finding") => return Err("a `finding` block does not follow a block of input".to_owned()),
-            Some("ptxas" | "ptxas,clean" | "ptx" | "ptx,clean") => {
+            Some("ptxas" | "ptxas,clean" | "ptx" | "ptx,clean" | "cuda" | "cuda,clean") => {
                 return Err("a block of input has no `finding` block".to_owned());
             }
             _ => {}
@@ -189,15 +203,21 @@ fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
     if open { Err("the last block of input has no `finding` block".to_owned()) } else { Ok(examples) }
 }
 
+/// Whether the next block is what a lint says of the one before.
+fn is_followed_by_finding<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
+    lines.find_map(|line| line.strip_prefix("~~~")).is_some_and(|info| info == "finding")
+}
+
 impl Example<'_> {
     /// What is wrong with it, if anything.
     fn complaint(&self) -> Option<String> {
-        let actual = lint(&self.input, &self.args, self.config.as_deref());
+        let actual = lint(self.source.as_deref(), self.input.as_deref(), &self.args, self.config.as_deref());
         (actual != self.expected).then(|| {
             format!(
-                "linted with {:?}, this\n\n{}\nis expected to give\n\n    {}\n\nand gives\n\n    {}",
+                "linted with {:?}, this\n\n{}{}\nis expected to give\n\n    {}\n\nand gives\n\n    {}",
                 self.args,
-                self.input,
+                self.source.as_deref().unwrap_or_default(),
+                self.input.as_deref().unwrap_or_default(),
                 self.expected.join("\n    "),
                 actual.join("\n    ")
             )
@@ -206,8 +226,9 @@ impl Example<'_> {
 }
 
 /// The findings of all rules as `-f short` prints them, without their places.
-fn lint(log: &str, args: &[&str], config: Option<&str>) -> Vec<String> {
-    let fixed = ["warplint", "--passthrough", "none", "-f", "short"];
+fn lint(source: Option<&str>, log: Option<&str>, args: &[&str], config: Option<&str>) -> Vec<String> {
+    // No kernel of an example is declared in a source that lies around.
+    let fixed = ["warplint", "--passthrough", "none", "--source", "Cargo.toml", "-f", "short"];
     let mut args: Vec<OsString> = fixed.iter().chain(args).map(OsString::from).collect();
     match config {
         Some(text) => {
@@ -217,6 +238,13 @@ fn lint(log: &str, args: &[&str], config: Option<&str>) -> Vec<String> {
         }
         None => args.push("--isolated".into()),
     }
+    if let Some(text) = source {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("example.cu");
+        fs::write(&path, text).expect("a file for the example");
+        args.push(path.into());
+    }
+    args.extend(log.map(|_| "-".into()));
+    let log = log.unwrap_or_default();
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     run(
         args,
@@ -236,7 +264,9 @@ fn lint(log: &str, args: &[&str], config: Option<&str>) -> Vec<String> {
 /// A line without `<stdin>:3:17: `.
 fn without_place(line: &str) -> &str {
     match line.split_once(": ") {
-        Some((place, rest)) if place.starts_with("<stdin>:") || place.contains("example.toml:") => rest,
+        Some((place, rest)) if ["<stdin>:", "example.toml:", "example.cu:"].iter().any(|one| place.contains(one)) => {
+            rest
+        }
         _ => line,
     }
 }

@@ -499,6 +499,62 @@ int main() {
 const LIMITS: [&str; 5] = ["warps", "registers", "shared_memory", "blocks", "barriers"];
 
 #[test]
+fn log_ptx_and_source_of_one_compile_are_one_kernel_each() {
+    let Some(toolchain) = Toolchain::or_skip("log_ptx_and_source_of_one_compile_are_one_kernel_each") else { return };
+    let arch = "sm_90a";
+    if !toolchain.can(arch) {
+        return skip("log_ptx_and_source_of_one_compile_are_one_kernel_each", "this nvcc makes no code for sm_90a");
+    }
+    let folder = WorkDir::new();
+    for name in ["stencil.cu", "stencil.cuh"] {
+        fs::copy(fixture(&format!("cuda/stencil/{name}")), folder.path().join(name)).unwrap();
+    }
+    let compile = |args: &[&str]| {
+        let output = toolchain.nvcc(folder.path(), &[arch]).args(args).arg("stencil.cu").output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let log = compile(&["-lineinfo", "-Xptxas", "-v", "-c", "-o", "stencil.o"]);
+    let ptx = Command::new(toolchain.ptxas().with_file_name("nvcc"))
+        .current_dir(folder.path())
+        .args(["-arch=sm_90a", "-lineinfo", "-ptx", "stencil.cu"])
+        .output()
+        .unwrap();
+    assert!(ptx.status.success(), "{}", text(&ptx.stderr));
+    folder.write("build.log", &log);
+    let output = Command::new(env!("CARGO_BIN_EXE_warplint"))
+        .args(["--isolated", "-f", "json", ".", "build.log"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stderr), "");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let kernels = report["kernels"].as_array().unwrap();
+    let known: BTreeSet<String> = read_ptxas(&log).into_iter().map(|record| record.name).collect();
+    let told: BTreeSet<String> = kernels.iter().map(|kernel| kernel["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!((kernels.len(), told), (known.len(), known), "one kernel for each name of the log");
+    for kernel in kernels {
+        assert_eq!(kernel["arch"], arch, "{kernel}");
+        let line = usize::try_from(kernel["declared_at"]["line"].as_u64().unwrap()).unwrap();
+        let source = fs::read_to_string(folder.path().join("stencil.cu")).unwrap();
+        let declared = source.lines().nth(line - 1).unwrap();
+        let name = kernel["demangled"].as_str().unwrap();
+        let own = ["smooth", "solve", "update", "lookup"].into_iter().find(|own| name.contains(own)).unwrap();
+        assert!(declared.contains("__global__") && declared.contains(own), "{name} at {declared}");
+        assert!(!kernel["registers"].is_null() && !kernel["launches"].as_array().unwrap().is_empty(), "{kernel}");
+    }
+    let findings = report["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["rule"] == "index-divergent-branch"));
+    assert!(findings.iter().all(|finding| finding["rule"] != "stale-ptx"));
+    // Every finding stands in the source, and no two of a rule say the same there.
+    let place = |finding: &Value| format!("{} {} {}", finding["rule"], finding["location"]["line"], finding["kernel"]);
+    let places: BTreeSet<String> = findings.iter().map(place).collect();
+    assert_eq!(places.len(), findings.len(), "{places:?}");
+    assert!(findings.iter().all(|finding| finding["location"]["path"] == "./stencil.cu"), "{findings:?}");
+}
+
+#[test]
 fn occupancy_is_what_the_vendor_header_says() {
     let Some(toolchain) = Toolchain::or_skip("occupancy_is_what_the_vendor_header_says") else { return };
     let Some(header) = toolchain.occupancy_header() else {

@@ -2,12 +2,13 @@
 
 use hashbrown::HashMap;
 
+use super::prefer::prefer_compiled;
 use super::{BlockSource, Told};
 use crate::lanes::Shape;
 use crate::lanes::function::{Branch, Which};
 use crate::lanes::module::{Looked, Shapes, dimensions, look};
 use crate::lanes::warp::{Exchange, of_module};
-use crate::model::{Function, Kind, Module, NameId, Quote, Report};
+use crate::model::{BlockSize, Function, Kind, Module, NameId, Quote, Report};
 use crate::parse::ptx::Locations;
 
 /// Which branches to look at.
@@ -49,6 +50,12 @@ pub struct Loose {
 }
 
 impl Loose {
+    /// The word that a source has for it.
+    #[must_use]
+    pub fn word<'a>(&self, report: &'a Report) -> Option<&'a [u8]> {
+        report.modules.get(self.module as usize)?.positions()?.exchange(self.exchange.at)
+    }
+
     /// The function that it is in.
     #[must_use]
     pub fn function<'a>(&self, report: &'a Report) -> Option<&'a Function> {
@@ -148,16 +155,19 @@ impl Branches {
     }
 }
 
-/// Looks at the branches of all modules; `told` is what is told of the launch of a kernel.
-pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t Told> + Sync, depth: Depth) -> Branches {
+/// Looks at the branches of all modules; `told` is what is told of the launches of a kernel.
+pub(super) fn branches(report: &Report, told: impl Fn(usize) -> Vec<Told> + Sync, depth: Depth) -> Branches {
     let mut found = Branches::default();
     let Depth::Branches(which) = depth else { return found };
     for (number, module) in (0..).zip(&report.modules) {
         let shapes = |at: usize| {
             let one = &module.functions[at];
-            // A kernel that a filter left out.
-            let kernel = one.kernel?;
-            Some(shapes(module, one, told(kernel as usize)))
+            match one.kernel {
+                Some(kernel) => Some(shapes(module, one, &told(kernel as usize))),
+                None if is_own(report, module) => Some(shapes(module, one, &[])),
+                // A kernel that a filter left out.
+                None => None,
+            }
         };
         let looked = look(module, &report.names, &shapes, which);
         for (at, one) in (0..).zip(&looked) {
@@ -166,29 +176,55 @@ pub(super) fn branches<'t>(report: &Report, told: impl Fn(usize) -> Option<&'t T
         }
         found.modules.push(looked);
         // Before sm_70 the lanes of a warp run in step.
-        let looks = |one: &Function| one.kernel.is_some() && one.arch.is_some_and(|arch| arch.at_least(7, 0));
+        let looks = |one: &Function| {
+            let is_asked = one.kernel.is_some() || is_own(report, module);
+            let is_new = one.arch.is_some_and(|arch| arch.at_least(7, 0)) || module.positions().is_some();
+            is_asked && is_new
+        };
         let loose = |(function, exchange)| Loose { module: number, function, exchange, quotes: None };
         found.exchanges.extend(of_module(module, &looks).into_iter().map(loose));
     }
+    prefer_compiled(report, &mut found);
     found
 }
+
+/// Whether the functions of a module are looked at that are no kernels of the report: those of a source, which calls them, or
+/// has a kernel of the same name as another.
+fn is_own(report: &Report, module: &Module) -> bool {
+    module.positions().is_some() && !report.is_filtered
+}
+
+/// Blocks of different launches that a kernel is looked at in.
+const MOST: usize = 4;
 
 /// Threads of a block of which nothing is told.
 const USUAL: u32 = 256;
 
 /// The blocks to look at a function in.
-fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
+fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     let is_entry = one.kind == Kind::Entry;
     let shape = |x: u32, y: u32, z: u32| Shape { x, y, z, is_entry };
     let own = one.bounds.required.map(|block| (block, BlockSource::ReqNtid));
-    let exact = told.and_then(|told| told.block).filter(|(_, source)| *source != BlockSource::LaunchBounds).or(own);
-    if let Some((block, _)) = exact {
-        return Shapes { all: vec![shape(block.x, block.y, block.z)], known: true };
+    let is_exact = |(_, source): &(BlockSize, BlockSource)| *source != BlockSource::LaunchBounds;
+    let exact: Vec<_> = told.iter().filter_map(|told| told.block).filter(is_exact).collect();
+    let exact = if exact.is_empty() { Vec::from_iter(own) } else { exact };
+    if !exact.is_empty() {
+        let mut all: Vec<Shape> = exact.iter().map(|(block, _)| shape(block.x, block.y, block.z)).collect();
+        all.dedup();
+        all.truncate(MOST);
+        // Of a kernel that is launched with several, what is told holds in all of them.
+        return Shapes { known: all.len() == 1, all, assumed: false };
     }
     let threads = one.bounds.max_threads.map_or(USUAL, |most| most.min(1024));
     let dimensions = dimensions(module, one);
+    let is_told = one.bounds.max_threads.is_some();
+    if dimensions == 1 && module.positions().is_some() && !is_told && waits(module, one) {
+        // Whether all threads of the block come to a barrier may depend on how many there are.
+        let all = [threads, 1024, 32].map(|x| shape(x, 1, 1)).to_vec();
+        return Shapes { all, known: true, assumed: false };
+    }
     if dimensions == 1 {
-        return Shapes { all: vec![shape(threads, 1, 1)], known: true };
+        return Shapes { all: vec![shape(threads, 1, 1)], known: true, assumed: true };
     }
     let mut all: Vec<Shape> = [16, 32, 8, 64]
         .into_iter()
@@ -201,5 +237,10 @@ fn shapes(module: &Module, one: &Function, told: Option<&Told>) -> Shapes {
     if all.is_empty() {
         all.push(shape(threads, 1, 1));
     }
-    Shapes { all, known: false }
+    Shapes { all, known: false, assumed: true }
+}
+
+/// Whether a function has a barrier.
+fn waits(module: &Module, one: &Function) -> bool {
+    memchr::memmem::find(&module.text[one.body.clone()], b"\nbar.").is_some()
 }

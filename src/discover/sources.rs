@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 use hashbrown::HashMap;
 use walkdir::{DirEntry, WalkDir};
 
-use super::{InputError, MAX_FILES, reason};
+use super::{InputError, MAX_FILES, SourceFile, SourceKind, reason, source_kind};
 use crate::model::symbol;
 
 /// Largest source file that is read, in bytes.
-const LARGEST: u64 = 16 * 1024 * 1024;
+pub const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// Fails on a place for sources that is not there, or holds no file at all.
 ///
@@ -29,6 +29,31 @@ pub fn check_sources(places: &[PathBuf]) -> Result<(), InputError> {
         }
     }
     Ok(())
+}
+
+/// The sources below `places`, in order, of the first files that a walk comes to. With `skips`, those of hidden folders, of
+/// builds and of packages are left out.
+#[must_use]
+pub fn source_files(places: &[PathBuf], skips: bool) -> Vec<SourceFile> {
+    let walks = places.iter().flat_map(|place| {
+        let walk = WalkDir::new(place).follow_links(false).sort_by_file_name().into_iter();
+        walk.filter_entry(move |entry| !(skips && is_foreign(entry)))
+    });
+    let files = walks.take(MAX_FILES).filter_map(Result::ok).filter(is_file);
+    let source = |entry: DirEntry| {
+        let is_sure = source_kind(entry.path())? == SourceKind::Cuda;
+        let path = entry.path().strip_prefix("./").unwrap_or(entry.path()).to_owned();
+        Some(SourceFile { path, is_sure })
+    };
+    files.filter_map(source).collect()
+}
+
+/// Whether a folder between `root` and the file at `path` holds nothing of the user's own.
+pub(super) fn is_below_foreign(root: &Path, path: &Path) -> bool {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let mut folders: Vec<&std::ffi::OsStr> = normal(below);
+    folders.pop();
+    folders.into_iter().any(|folder| is_foreign_name(&folder.to_string_lossy()))
 }
 
 /// Files of some folders. They are walked when the first file is asked for.
@@ -101,9 +126,12 @@ fn is_file(entry: &DirEntry) -> bool {
 
 /// A folder below a named one that holds nothing of the user's own: hidden, of builds, or of packages.
 fn is_foreign(entry: &DirEntry) -> bool {
-    let name = entry.file_name().to_string_lossy();
     let is_folder = entry.depth() > 0 && entry.file_type().is_dir();
-    is_folder && (name.starts_with('.') || FOREIGN.contains(&&*name))
+    is_folder && is_foreign_name(&entry.file_name().to_string_lossy())
+}
+
+fn is_foreign_name(name: &str) -> bool {
+    name.starts_with('.') || FOREIGN.contains(&name)
 }
 
 /// Folders that the search for sources leaves out, beside hidden ones.

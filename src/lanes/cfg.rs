@@ -2,7 +2,8 @@
 
 use hashbrown::HashMap;
 
-use crate::parse::ptx::{Code, Op};
+use crate::model::{Flow, Jump, Way};
+use crate::parse::ptx::{Code, Instruction, Op, Operand};
 
 /// Blocks by number; the one after the last stands for the end of the function.
 pub type Block = u32;
@@ -58,6 +59,37 @@ pub struct Cfg {
     innermost: Vec<Option<u32>>,
     /// Blocks of cycles that have more than one way in.
     tangled: Vec<bool>,
+    /// Blocks that are not meant to run: they end the kernel with an error, or lead only to such ones. Empty where there is
+    /// none.
+    cold: Vec<bool>,
+}
+
+/// For each loop one that holds it, on the way to the outermost: the way gets shorter with every look.
+#[derive(Default)]
+struct Around {
+    outer: Vec<u32>,
+}
+
+impl Around {
+    /// Adds a loop that is in no other, and tells its number.
+    fn add(&mut self) -> u32 {
+        let number = narrow(self.outer.len());
+        self.outer.push(number);
+        number
+    }
+
+    fn put(&mut self, inner: u32, outer: u32) {
+        self.outer[inner as usize] = outer;
+    }
+
+    fn outermost(&mut self, mut one: u32) -> u32 {
+        while self.outer[one as usize] != one {
+            let next = self.outer[one as usize];
+            self.outer[one as usize] = self.outer[next as usize];
+            one = next;
+        }
+        one
+    }
 }
 
 /// Lists of blocks, one for each block.
@@ -74,6 +106,19 @@ impl Edges {
             (Some(start), Some(end)) => &self.ends[*start as usize..*end as usize],
             _ => &[],
         }
+    }
+
+    /// The edges of blocks that have others than those to `cold` ones, without these.
+    fn without(&self, cold: &[bool]) -> Edges {
+        let mut edges = Edges { starts: vec![0], ends: Vec::with_capacity(self.ends.len()) };
+        let is_cold = |block: &Block| cold.get(*block as usize).copied().unwrap_or(false);
+        for from in 0..self.starts.len().saturating_sub(1) {
+            let all = self.of(narrow(from));
+            let some = !is_cold(&narrow(from)) && all.iter().any(|to| !is_cold(to));
+            edges.ends.extend(all.iter().filter(|to| !some || !is_cold(to)));
+            edges.starts.push(narrow(edges.ends.len()));
+        }
+        edges
     }
 
     fn reversed(&self, count: usize) -> Edges {
@@ -100,20 +145,37 @@ fn narrow(index: usize) -> u32 {
 }
 
 impl Cfg {
-    /// The graph of `code`; `None` where it has no instruction, jumps to a label that is not there, nests loops deeper than
-    /// anyone does, or has more ways out of branch tables.
+    /// The graph of `code`, as far as [`Cfg::of`] makes one; where ways meet does not hang on those that only a failure takes.
     #[must_use]
     pub fn new(code: &Code<'_>) -> Option<Cfg> {
-        let starts = starts(code)?;
+        Cfg::build(code.flow, &failing(code))
+    }
+
+    /// The graph of a function, for which nothing but its jumps is needed; `None` where it has no instruction, nests loops
+    /// deeper than anyone does, or has more ways out of branch tables.
+    #[must_use]
+    pub fn of(flow: &Flow) -> Option<Cfg> {
+        Cfg::build(flow, &[])
+    }
+
+    /// The same, with the instructions that stop the kernel with an error.
+    fn build(flow: &Flow, failing: &[u32]) -> Option<Cfg> {
+        let starts = starts(flow)?;
         let count = starts.len() - 1;
-        let mut block_of = Vec::with_capacity(code.instructions.len());
+        let mut block_of = Vec::with_capacity(flow.instructions as usize);
         for block in 0..count {
             block_of.resize(starts[block + 1] as usize, narrow(block));
         }
-        let successors = successors(code, &starts, &block_of)?;
+        let successors = successors(flow, &starts, &block_of);
         let predecessors = successors.reversed(count + 1);
         let forward = Dominators::new(0, &successors, &predecessors, count + 1);
-        let backward = Dominators::new(narrow(count), &predecessors, &successors, count + 1);
+        let cold = cold(failing, &starts, &successors);
+        let backward = if cold.is_empty() {
+            Dominators::new(narrow(count), &predecessors, &successors, count + 1)
+        } else {
+            let warm = successors.without(&cold);
+            Dominators::new(narrow(count), &warm.reversed(count + 1), &warm, count + 1)
+        };
         let times = forward.times(count + 1);
         let mut cfg = Cfg {
             starts,
@@ -128,6 +190,7 @@ impl Cfg {
             loop_times: Vec::new(),
             innermost: vec![None; count],
             tangled: vec![false; count],
+            cold,
         };
         cfg.find_loops().then_some(cfg)
     }
@@ -234,6 +297,12 @@ impl Cfg {
         self.tangled.get(block as usize).copied().unwrap_or(false)
     }
 
+    /// Whether the block is not meant to run.
+    #[must_use]
+    pub fn is_cold(&self, block: Block) -> bool {
+        self.cold.get(block as usize).copied().unwrap_or(false)
+    }
+
     /// The outermost loop that holds `inside` and not `outside`.
     #[must_use]
     pub fn left_between(&self, inside: Block, outside: Block) -> Option<u32> {
@@ -269,8 +338,9 @@ impl Cfg {
         let mut headers: Vec<(Block, Vec<Block>)> = latches_of.into_iter().collect();
         // Inner loops first: their headers come later in reverse postorder.
         headers.sort_by_key(|(header, _)| std::cmp::Reverse(self.order[*header as usize]));
+        let mut around = Around::default();
         for (header, latches) in headers {
-            self.add_loop(header, latches);
+            self.add_loop(header, latches, &mut around);
         }
         self.order_loops();
         let is_usual = self.loops.iter().all(|one| one.depth <= NESTED);
@@ -307,16 +377,17 @@ impl Cfg {
     }
 
     /// Gathers the blocks of a loop backwards from its latches, whole inner loops at a step.
-    fn add_loop(&mut self, header: Block, latches: Vec<Block>) {
-        let number = narrow(self.loops.len());
+    fn add_loop(&mut self, header: Block, latches: Vec<Block>, around: &mut Around) {
+        let number = around.add();
         let mut work = latches.clone();
         let mut size = 0;
         self.loops.push(Loop { header, parent: None, depth: 1, latches, exits: Vec::new(), size: 0 });
         while let Some(block) = work.pop() {
-            let block = match self.outermost(block) {
+            let block = match self.loop_of(block).map(|inner| around.outermost(inner)) {
                 Some(known) if known == number => continue,
                 Some(inner) => {
                     self.loops[inner as usize].parent = Some(number);
+                    around.put(inner, number);
                     size += self.loops[inner as usize].size;
                     self.loops[inner as usize].header
                 }
@@ -337,10 +408,6 @@ impl Cfg {
             size += 1;
         }
         self.loops[number as usize].size = size;
-    }
-
-    fn outermost(&self, block: Block) -> Option<u32> {
-        self.loops_of(block).last()
     }
 
     fn find_exits(&mut self) {
@@ -418,26 +485,24 @@ impl Cfg {
 }
 
 /// The first instructions of all blocks, and the number of instructions.
-fn starts(code: &Code<'_>) -> Option<Vec<u32>> {
-    let count = code.instructions.len();
+fn starts(flow: &Flow) -> Option<Vec<u32>> {
+    let count = flow.instructions as usize;
     let mut leads = vec![false; count + 1];
     leads[0] = true;
     let mut ways = 0;
-    for (at, one) in code.instructions.iter().enumerate() {
-        if one.op == Op::Bra {
-            leads[code.target(code.sources(one).first())? as usize] = true;
-        }
-        if one.op == Op::Brx {
-            for target in code.table(code.sources(one).get(1)) {
-                leads[target as usize] = true;
-                ways += 1;
+    for jump in &flow.jumps {
+        leads[jump.at as usize + 1] = true;
+        match jump.way {
+            Way::To(target) => leads[target as usize] = true,
+            Way::Table(table) => {
+                let targets = flow.table(table);
+                targets.iter().for_each(|target| leads[*target as usize] = true);
+                ways += targets.len();
             }
-            if ways > TABLES + 8 * count {
-                return None;
-            }
+            Way::Out => {}
         }
-        if one.op.ends_block() {
-            leads[at + 1] = true;
+        if ways > TABLES + 8 * count {
+            return None;
         }
     }
     let mut starts: Vec<u32> = (0..count).filter(|at| leads[*at]).map(narrow).collect();
@@ -445,38 +510,75 @@ fn starts(code: &Code<'_>) -> Option<Vec<u32>> {
     (count > 0).then_some(starts)
 }
 
-fn successors(code: &Code<'_>, starts: &[u32], block_of: &[Block]) -> Option<Edges> {
+fn successors(flow: &Flow, starts: &[u32], block_of: &[Block]) -> Edges {
     let end = narrow(starts.len() - 1);
     let block_at = |instruction: u32| block_of.get(instruction as usize).copied().unwrap_or(end);
-    let mut edges = Edges { starts: vec![0], ends: Vec::with_capacity(starts.len() * 2) };
+    let mut edges = Edges { starts: Vec::with_capacity(starts.len() + 1), ends: Vec::with_capacity(starts.len() * 2) };
+    edges.starts.push(0);
     let mut from = vec![NONE; starts.len()];
+    // Every jump ends a block.
+    let mut jumps = flow.jumps.iter().peekable();
     for block in 0..end {
-        let last = &code.instructions[starts[block as usize + 1] as usize - 1];
         let next = block + 1;
-        match last.op {
-            Op::Bra => edges.ends.push(block_at(code.target(code.sources(last).first())?)),
-            Op::Brx => {
-                for target in code.table(code.sources(last).get(1)) {
-                    let target = block_at(target);
-                    if std::mem::replace(&mut from[target as usize], block) != block {
-                        edges.ends.push(target);
+        match jumps.next_if(|jump| jump.at + 1 == starts[next as usize]) {
+            None => edges.ends.push(next),
+            Some(Jump { guarded, way, .. }) => {
+                match *way {
+                    Way::To(target) => edges.ends.push(block_at(target)),
+                    Way::Table(table) => {
+                        for target in flow.table(table) {
+                            let target = block_at(*target);
+                            if std::mem::replace(&mut from[target as usize], block) != block {
+                                edges.ends.push(target);
+                            }
+                        }
                     }
+                    Way::Out => edges.ends.push(end),
+                }
+                if *guarded {
+                    edges.ends.push(next);
                 }
             }
-            Op::Ret | Op::Exit | Op::Trap => edges.ends.push(end),
-            _ => edges.ends.push(next),
-        }
-        if last.op.ends_block() && last.guard.is_some() {
-            edges.ends.push(next);
         }
         edges.starts.push(narrow(edges.ends.len()));
     }
     // The end has no successors.
     edges.starts.push(narrow(edges.ends.len()));
-    Some(edges)
+    edges
 }
 
-/// Immediate dominators (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
+/// The instructions that stop the kernel with an error.
+fn failing(code: &Code<'_>) -> Vec<u32> {
+    let fails = |one: &Instruction| match (one.op, code.sources(one).first()) {
+        (Op::Trap, _) => one.guard.is_none(),
+        (Op::Call, Some(Operand::Symbol(name, _))) => FAILING.contains(&code.names[*name as usize]),
+        _ => false,
+    };
+    (0..).zip(&code.instructions).filter(|(_, one)| fails(one)).map(|(at, _)| at).collect()
+}
+
+/// The blocks that hold one of these instructions, and those that lead only to such ones.
+fn cold(failing: &[u32], starts: &[u32], successors: &Edges) -> Vec<bool> {
+    if failing.is_empty() {
+        return Vec::new();
+    }
+    let count = starts.len() - 1;
+    let mut cold = vec![false; count];
+    for at in failing {
+        cold[starts.partition_point(|start| start <= at) - 1] = true;
+    }
+    // Failures lie behind one another in short chains, and mostly in this order.
+    for block in (0..count).rev() {
+        let to = successors.of(narrow(block));
+        cold[block] |= !to.is_empty() && to.iter().all(|to| cold.get(*to as usize).copied().unwrap_or(false));
+    }
+    cold
+}
+
+/// Functions that do not come back (CUDA Programming Guide, "Assertion").
+const FAILING: [&[u8]; 2] = [b"__assertfail", b"__assert_fail"];
+
+/// Immediate dominators.
 struct Dominators {
     immediate: Vec<Block>,
     order: Vec<u32>,
@@ -486,26 +588,13 @@ struct Dominators {
 
 impl Dominators {
     fn new(root: Block, successors: &Edges, predecessors: &Edges, count: usize) -> Dominators {
-        let sequence = reverse_postorder(root, successors, count);
+        let walk = Walk::new(root, successors, count);
+        let immediate = immediate_dominators(&walk, predecessors, count);
         let mut order = vec![NONE; count];
-        for (place, block) in (0..).zip(&sequence) {
+        for (place, block) in (0..).zip(&walk.reverse_postorder) {
             order[*block as usize] = place;
         }
-        let mut immediate = vec![NONE; count];
-        immediate[root as usize] = root;
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for block in &sequence[1..] {
-                let known = predecessors.of(*block).iter().copied().filter(|from| immediate[*from as usize] != NONE);
-                let meet = known.reduce(|a, b| meeting(a, b, &immediate, &order)).unwrap_or(NONE);
-                if immediate[*block as usize] != meet {
-                    immediate[*block as usize] = meet;
-                    changed = true;
-                }
-            }
-        }
-        Dominators { immediate, order, sequence }
+        Dominators { immediate, order, sequence: walk.reverse_postorder }
     }
 
     /// When a walk over the tree enters and leaves each block.
@@ -538,46 +627,149 @@ impl Dominators {
     }
 }
 
-fn meeting(mut a: Block, mut b: Block, immediate: &[Block], order: &[u32]) -> Block {
-    while a != b {
-        while order[a as usize] > order[b as usize] {
-            a = immediate[a as usize];
-        }
-        while order[b as usize] > order[a as usize] {
-            b = immediate[b as usize];
-        }
-    }
-    a
+/// A walk in depth over all blocks that are come to from one of them.
+struct Walk {
+    /// Blocks in the order in which the walk comes to them.
+    preorder: Vec<Block>,
+    /// For each of these the place of the one that it was come to from.
+    parents: Vec<u32>,
+    reverse_postorder: Vec<Block>,
 }
 
-fn reverse_postorder(root: Block, successors: &Edges, count: usize) -> Vec<Block> {
-    let mut seen = vec![false; count];
-    let mut sequence = Vec::with_capacity(count);
-    let mut work = vec![(root, 0_usize)];
-    seen[root as usize] = true;
-    while let Some((block, edge)) = work.pop() {
-        match successors.of(block).get(edge) {
-            Some(to) => {
-                work.push((block, edge + 1));
-                if !seen[*to as usize] {
-                    seen[*to as usize] = true;
-                    work.push((*to, 0));
+impl Walk {
+    fn new(root: Block, successors: &Edges, count: usize) -> Walk {
+        let mut seen = vec![false; count];
+        let mut walk = Walk { preorder: vec![root], parents: vec![0], reverse_postorder: Vec::with_capacity(count) };
+        // Each block's place in the order, and the edge that is next.
+        let mut work = vec![(0_u32, 0_usize)];
+        seen[root as usize] = true;
+        while let Some((place, edge)) = work.pop() {
+            let block = walk.preorder[place as usize];
+            match successors.of(block).get(edge) {
+                Some(to) => {
+                    work.push((place, edge + 1));
+                    if !seen[*to as usize] {
+                        seen[*to as usize] = true;
+                        work.push((narrow(walk.preorder.len()), 0));
+                        walk.preorder.push(*to);
+                        walk.parents.push(place);
+                    }
                 }
+                None => walk.reverse_postorder.push(block),
             }
-            None => sequence.push(block),
+        }
+        walk.reverse_postorder.reverse();
+        walk
+    }
+}
+
+/// Lengauer and Tarjan, "A Fast Algorithm for Finding Dominators in a Flowgraph", 1979, in its simple form: its time hardly
+/// grows faster than the number of edges, however loops are nested.
+fn immediate_dominators(walk: &Walk, predecessors: &Edges, count: usize) -> Vec<Block> {
+    let reached = walk.preorder.len();
+    let mut places = vec![NONE; count];
+    for (place, block) in (0..).zip(&walk.preorder) {
+        places[*block as usize] = place;
+    }
+    let mut forest = Forest::new(reached);
+    let mut dominators = vec![0_u32; reached];
+    // For each place those that have it for their semidominator, as a list: the first, and for each the next.
+    let (mut first, mut next) = (vec![NONE; reached], vec![NONE; reached]);
+    for place in (1..reached).rev() {
+        let parent = walk.parents[place];
+        let before = predecessors.of(walk.preorder[place]).iter().map(|from| places[*from as usize]);
+        for from in before.filter(|from| *from != NONE) {
+            let least = forest.least_above(from);
+            forest.semi[place] = forest.semi[place].min(forest.semi[least as usize]);
+        }
+        let semi = forest.semi[place] as usize;
+        next[place] = std::mem::replace(&mut first[semi], narrow(place));
+        forest.above[place] = parent;
+        let mut waiting = std::mem::replace(&mut first[parent as usize], NONE);
+        while waiting != NONE {
+            let least = forest.least_above(waiting);
+            let is_lower = forest.semi[least as usize] < forest.semi[waiting as usize];
+            dominators[waiting as usize] = if is_lower { least } else { parent };
+            waiting = next[waiting as usize];
         }
     }
-    sequence.reverse();
-    sequence
+    let mut immediate = vec![NONE; count];
+    immediate[walk.preorder[0] as usize] = walk.preorder[0];
+    for place in 1..reached {
+        if dominators[place] != forest.semi[place] {
+            dominators[place] = dominators[dominators[place] as usize];
+        }
+        immediate[walk.preorder[place] as usize] = walk.preorder[dominators[place] as usize];
+    }
+    immediate
+}
+
+/// The part of the walk's tree that is known, with the ways up in it made shorter by every look.
+struct Forest {
+    /// For each place its semidominator, as far as it is known.
+    semi: Vec<u32>,
+    /// A place above it in the tree; NONE for a root.
+    above: Vec<u32>,
+    /// The place with the least semidominator on the way there.
+    least: Vec<u32>,
+    way: Vec<u32>,
+}
+
+impl Forest {
+    fn new(count: usize) -> Forest {
+        let own: Vec<u32> = (0..narrow(count)).collect();
+        Forest { semi: own.clone(), above: vec![NONE; count], least: own, way: Vec::new() }
+    }
+
+    /// The place with the least semidominator on the way up from `place`, without the root.
+    fn least_above(&mut self, place: u32) -> u32 {
+        let mut here = place;
+        loop {
+            let above = self.above[here as usize];
+            if above == NONE || self.above[above as usize] == NONE {
+                break;
+            }
+            self.way.push(here);
+            here = above;
+        }
+        while let Some(here) = self.way.pop() {
+            let above = self.above[here as usize] as usize;
+            let (least, other) = (self.least[here as usize], self.least[above]);
+            if self.semi[other as usize] < self.semi[least as usize] {
+                self.least[here as usize] = other;
+            }
+            self.above[here as usize] = self.above[above];
+        }
+        self.least[place as usize]
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{block_of, with_cfg, with_code};
     use super::*;
+    use crate::parse::ptx::Op;
 
     /// `if (p) { neg } else { not }; popc`
     const DIAMOND: &str = "@%p1 bra A; neg.s32 %r1, %r1; bra B; A: not.b32 %r1, %r1; B: popc.b32 %r1, %r1; ret;";
+
+    #[test]
+    fn ways_to_a_failure_do_not_decide_where_others_meet() {
+        let text = |fail: &str| {
+            format!(
+                "@%p1 bra F; neg.s32 %r1, %r1; @%p2 bra F; not.b32 %r1, %r1; bra D;
+                F: {fail} brev.b32 %r1, %r1; D: popc.b32 %r1, %r1; ret;"
+            )
+        };
+        let meets = |fail: &str| {
+            with_cfg(&text(fail), |code, cfg| {
+                let [next, last, failing] = [Op::Neg, Op::Popc, Op::Brev].map(|op| block_of(code, cfg, op, 0));
+                (cfg.ipdom(0) == next, cfg.ipdom(0) == last, cfg.is_cold(failing))
+            })
+        };
+        assert_eq!(meets("call.uni __assertfail, (a);"), (true, false, true));
+        assert_eq!(meets("call.uni f, (a);"), (false, true, false));
+    }
 
     #[test]
     fn ways_part_at_a_branch_and_meet_at_its_post_dominator() {
@@ -590,6 +782,45 @@ mod tests {
             assert!(cfg.dominates(0, meet) && cfg.dominates(meet, meet) && !cfg.dominates(taken, meet));
             assert!(cfg.loops.is_empty() && cfg.loop_of(meet).is_none());
         });
+    }
+
+    #[test]
+    fn dominators_are_what_cannot_be_gone_around() {
+        // Of all small graphs made by a simple generator: a block dominates those that are not reached without it.
+        let mut seed = 1_u32;
+        let mut random = |below: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % below
+        };
+        for _ in 0..200 {
+            let count = 2 + random(9);
+            let lists: Vec<Vec<Block>> = (0..count).map(|_| (0..random(4)).map(|_| random(count)).collect()).collect();
+            let mut edges = Edges { starts: vec![0], ends: Vec::new() };
+            for list in &lists {
+                edges.ends.extend(list);
+                edges.starts.push(narrow(edges.ends.len()));
+            }
+            let reached_without = |gone: Block| {
+                let mut seen = vec![false; count as usize];
+                let mut work = if gone == 0 { vec![] } else { vec![0] };
+                while let Some(here) = work.pop() {
+                    if !std::mem::replace(&mut seen[here as usize], true) {
+                        work.extend(lists[here as usize].iter().filter(|to| **to != gone));
+                    }
+                }
+                seen
+            };
+            let reached = reached_without(NONE);
+            let found = Dominators::new(0, &edges, &edges.reversed(count as usize), count as usize);
+            let without: Vec<Vec<bool>> = (0..count).map(reached_without).collect();
+            for block in 1..count {
+                let dominates = |other: Block, block: Block| !without[other as usize][block as usize];
+                let strict: Vec<Block> = (0..count).filter(|one| *one != block && dominates(*one, block)).collect();
+                let nearest = strict.iter().find(|one| strict.iter().all(|other| dominates(*other, **one)));
+                let expected = if reached[block as usize] { *nearest.expect("the root is one") } else { NONE };
+                assert_eq!(found.immediate[block as usize], expected, "block {block} of {lists:?}");
+            }
+        }
     }
 
     #[test]
@@ -621,10 +852,22 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_to_nowhere_and_an_empty_function_have_no_graph() {
-        for text in ["", "A:", "bra A;", "@%p1 bra A; ret;"] {
+    fn an_empty_function_has_no_graph() {
+        for text in ["", "A:"] {
             with_code(text, |code| assert!(Cfg::new(code).is_none(), "{text}"));
         }
+    }
+
+    #[test]
+    fn a_branch_goes_to_the_label_within_its_own_braces() {
+        let wait = "{ W: neg.s32 %r1, %r1; @%p1 bra D; bra W; D: }";
+        with_cfg(&format!("{wait} {wait} ret;"), |code, cfg| {
+            let [first, second, out] =
+                [(Op::Neg, 0), (Op::Neg, 1), (Op::Ret, 0)].map(|(op, nth)| block_of(code, cfg, op, nth));
+            let headers: Vec<Block> = cfg.loops.iter().map(|one| one.header).collect();
+            assert!(headers.len() == 2 && headers.contains(&first) && headers.contains(&second));
+            assert!(cfg.successors(first).contains(&second) && cfg.successors(second).contains(&out));
+        });
     }
 
     #[test]
@@ -692,5 +935,7 @@ mod tests {
         };
         assert_eq!(nest(64), Some(Some(64)));
         assert_eq!(nest(65), None);
+        // In the time of their number, not of its square.
+        assert_eq!(nest(50_000), None);
     }
 }

@@ -40,6 +40,8 @@ impl Traits {
     pub const NESTED: Traits = Traits(256);
     /// A barrier for the whole block.
     pub const BARRIER: Traits = Traits(512);
+    /// Something that the hardware does by itself: a copy, work of the tensor cores, what waits for it.
+    pub const ASYNC: Traits = Traits(1024);
 
     /// Whether any of `other` is among them.
     #[must_use]
@@ -79,6 +81,9 @@ impl<'c> Costs<'c> {
     pub fn new(code: &Code<'_>, cfg: &'c Cfg, callee: &dyn Fn(&[u8]) -> Option<f64>) -> Costs<'c> {
         let weigh = |block: Block| {
             let mut side = Side::default();
+            if cfg.is_cold(block) {
+                side.has = Traits::TRAP;
+            }
             for at in cfg.instructions(block) {
                 let one = &code.instructions[at as usize];
                 side.weight += weight(code, one) + extra(code, one, callee);
@@ -126,7 +131,10 @@ impl<'c> Costs<'c> {
             self.visits = self.visits.checked_sub(1)?;
             self.seen[here as usize] = self.stamp;
             f(self.cfg, &self.blocks, here);
-            work.extend(self.cfg.successors(here));
+            // Behind a failure nothing runs.
+            if !self.cfg.is_cold(here) {
+                work.extend(self.cfg.successors(here));
+            }
         }
         Some(())
     }
@@ -190,9 +198,12 @@ fn traits(code: &Code<'_>, one: &Instruction) -> Traits {
     match one.op {
         Op::Call => Traits::CALL,
         Op::Trap => Traits::TRAP,
-        Op::Atom | Op::Red | Op::Fence | Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Activemask | Op::Elect => {
+        Op::Elect => Traits::BRANCHING.and(Traits::ASYNC),
+        Op::Atom | Op::Red | Op::Fence | Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Activemask => {
             Traits::BRANCHING
         }
+        Op::Effect | Op::Tensor | Op::TensorEffect => Traits::ASYNC,
+        Op::Fetch => Traits::LOAD.and(Traits::ASYNC),
         Op::Brx => Traits::BRANCHING,
         Op::Bar if is_block_wide(code, one) => Traits::BARRIER,
         Op::Bar if one.mods.is_warp() => Traits::BRANCHING,
@@ -200,7 +211,7 @@ fn traits(code: &Code<'_>, one: &Instruction) -> Traits {
         Op::St => Traits::STORE,
         Op::Ld if one.space == Space::Param => Traits::default(),
         Op::Ld if matches!(one.space, Space::Global | Space::Generic) => Traits::GLOBAL_LOAD.and(Traits::LOAD),
-        Op::Ld | Op::Fetch => Traits::LOAD,
+        Op::Ld => Traits::LOAD,
         _ if is_slow(one) => Traits::SLOW,
         _ => Traits::default(),
     }

@@ -554,11 +554,11 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
                 None => left.clone(),
             };
             if *other == exit {
-                return Ok(taken);
+                return Ok(taken.as_guess());
             }
             left = left.zip(&taken, |left, taken| left & !taken & 1);
         }
-        Ok(left)
+        Ok(left.as_guess())
     }
 
     /// The lanes for which control goes from a block to one of its successors; `None` for all.
@@ -571,11 +571,8 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let decision = self.decisions[from as usize].ok_or(Stop::OverBudget)?;
         if decision.is_index {
             let code = self.graph.code();
-            let last = &code.instructions[cfg.last(from) as usize];
-            let table: Vec<Block> = code
-                .table(code.sources(last).get(1))
-                .map(|target| cfg.block_of.get(target as usize).copied().unwrap_or(cfg.end()))
-                .collect();
+            let block_at = |target: &u32| cfg.block_of.get(*target as usize).copied().unwrap_or(cfg.end());
+            let table: Vec<Block> = code.table(cfg.last(from)).iter().map(block_at).collect();
             let index = self.value(decision.node, from)?;
             let hits = index.map(|index| u64::from(usize::try_from(index).is_ok_and(|at| table.get(at) == Some(&to))));
             return Ok(Some(hits));
@@ -660,8 +657,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             Op::Bar => return Ok(self.symbol(Span::Block, Flavour::Integer, key, 22).map(|bits| bits & 1)),
             Op::Match if !one.mods.is_all() => {}
             Op::Match | Op::Redux => {
-                let uniform = self.known[node.0 as usize];
-                let span = if uniform.grain > super::lattice::WARP { Span::Block } else { Span::Warp };
+                let span = self.span_of_shared(node);
                 return Ok(self.symbol(span, Flavour::Integer, key, 23));
             }
             _ => {}
@@ -689,7 +685,8 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let [a, b, ..] = args else { return false };
         let differs =
             |arg: &Value| arg.span() == Span::Thread && arg.clone().condensed(self.extent).span() == Span::Thread;
-        matches!(one.op, Op::Setp | Op::Set) && (a.varies() || b.varies()) && (differs(a) || differs(b))
+        let is_edge = matches!(one.op, Op::Setp | Op::Set) && (a.varies() || b.varies()) && (differs(a) || differs(b));
+        is_edge && op::distance(one.cond, a, b, one.kind.width(), self.extent).is_none()
     }
 
     fn loaded(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {
@@ -713,12 +710,8 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         if one.op == Op::Atom || one.space == Space::Local {
             return Ok(self.data(flavour(one), key, 25));
         }
-        let known = self.known[node.0 as usize];
-        if known.grain > super::lattice::WARP {
-            return Ok(self.symbol(Span::Block, flavour(one), key, 26));
-        }
-        if known.is_warp_uniform() {
-            return Ok(self.symbol(Span::Warp, flavour(one), key, 26));
+        if self.known[node.0 as usize].is_warp_uniform() {
+            return Ok(self.symbol(self.span_of_shared(node), flavour(one), key, 26));
         }
         let block = graph.block(node);
         let mut span = Span::Block;
@@ -726,9 +719,17 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             span = span.max(self.value(*input, block)?.condensed(self.extent).span());
         }
         Ok(match span {
-            Span::Thread => self.data(flavour(one), key, 26),
-            span => self.symbol(span, flavour(one), key, 26),
+            Span::Warp if self.mode == Mode::Data => self.symbol(Span::Warp, flavour(one), key, 26),
+            Span::Block => self.symbol(Span::Block, flavour(one), key, 26),
+            _ => self.data(flavour(one), key, 26),
         })
+    }
+
+    /// How far a number varies that the lanes of a warp share and nobody knows: what warps do by their data alone is no
+    /// disagreement by index.
+    fn span_of_shared(&self, node: Node) -> Span {
+        let is_by_warp = self.known[node.0 as usize].grain <= super::lattice::WARP && self.mode == Mode::Data;
+        if is_by_warp { Span::Warp } else { Span::Block }
     }
 
     fn parameter(&self, one: &Instruction, place: u16, position: u32, distance: i64) -> Value {

@@ -6,14 +6,15 @@ use super::Shape;
 use super::cfg::{Block, Cfg};
 use super::cost::{Costs, Side, Traits};
 use super::eval::{Arguments, Evaluator, Given, Mode};
-use super::graph::{Graph, Node};
+use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
 use super::rows::checks_x;
+use super::slice::{Strides, is_bound, parameters};
 use super::steps::Spread;
-use super::value::{ALL, SOME};
+use super::value::{ALL, Extent, LANES, SOME, Value};
 use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, Witness, judge, may_matter};
-use crate::parse::ptx::{Code, Op, Operand, Reg, Space};
+use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Space};
 
 /// One conditional branch.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,17 +61,24 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What a function of `bytes` may take, one of `functions` that have branches. Who asks for all branches waits for them.
+    /// What a function of `bytes` may take, one of `functions` that have branches.
     #[must_use]
-    pub fn of(bytes: usize, functions: usize, which: Which) -> Budget {
+    pub fn of(bytes: usize, functions: usize) -> Budget {
         let share = (100_000_000 / functions.max(1) as u64).clamp(400_000, 10_000_000);
-        let times = if which == Which::All { 8 } else { 1 };
-        Budget { branch: times * 2_500_000, function: times * (share + 50 * bytes as u64) }
+        Budget { branch: 2_500_000, function: share + 20 * bytes as u64 }
+    }
+
+    /// What whoever asks for all branches waits for.
+    fn at_leisure(self) -> Budget {
+        Budget { branch: LEISURE * self.branch, function: LEISURE * self.function }
     }
 }
 
+/// Times as long as for a report that a list of all branches may take.
+const LEISURE: u64 = 8;
+
 /// Which branches are judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Which {
     /// Those that may part because of the index, and cost enough for a report.
     ByIndex,
@@ -95,6 +103,8 @@ pub struct Task<'t> {
     pub budget: Budget,
     /// Which branches are to be judged.
     pub which: Which,
+    /// Whether the code was made from a source.
+    pub is_source: bool,
     /// The weight of a function of the module.
     pub callee: &'t dyn Fn(&[u8]) -> Option<f64>,
 }
@@ -108,26 +118,53 @@ pub struct Call {
     pub arguments: Arguments,
 }
 
+/// What was found out about a function in one block.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Its conditional branches, in order.
+    pub branches: Vec<Branch>,
+    /// What it passes on.
+    pub calls: Vec<Call>,
+    /// Whether a branch parts because of the index, and is worth a word.
+    pub reports: bool,
+}
+
 /// Judges every conditional branch of a function, in order, and looks what it passes to the functions that `follows` holds
 /// for.
+///
+/// What parts because of the index comes first, the same whatever else is asked for; then data; then what is only listed.
 #[must_use]
-pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> (Vec<Branch>, Vec<Call>) {
+pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     let code = task.code;
-    let Some(cfg) = Cfg::new(code) else { return (Vec::new(), Vec::new()) };
+    let Some(cfg) = Cfg::new(code) else { return Found::default() };
     let mut costs = Costs::new(code, &cfg, task.callee);
     let mut graph = Graph::new(code, &cfg);
     let decisions = decisions(code, &cfg, &mut graph);
-    let mut found: Vec<Branch> = Vec::new();
-    let mut at_block: HashMap<Block, u32> = HashMap::new();
     let passed = passed(code, &cfg, &mut graph, follows);
     let (Some(decisions), Some(passed)) = (decisions, passed) else {
         // Too much to follow: its branches are listed, and nothing is said of them.
-        return ((0..cfg.end()).filter_map(|block| plain(task, &cfg, &mut costs, block)).collect(), Vec::new());
+        let branches = (0..cfg.end()).filter_map(|block| plain(task, &cfg, &mut costs, block)).collect();
+        return Found { branches, ..Found::default() };
     };
+    let mut found: Vec<Branch> = Vec::new();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut at_block: HashMap<Block, u32> = HashMap::new();
+    let barriers = Barriers::find(code, &cfg);
+    for block in 0..cfg.end() {
+        if decisions[block as usize].is_none() {
+            continue;
+        }
+        let Some(mut branch) = plain(task, &cfg, &mut costs, block) else { continue };
+        barriers.attach(&cfg, &mut costs, block, &mut branch);
+        branch.guards = guarded_loop(&cfg, block);
+        branch.chain = chain(code, &cfg, block, &at_block, &found);
+        at_block.insert(block, u32::try_from(found.len()).unwrap_or(u32::MAX));
+        found.push(branch);
+        blocks.push(block);
+    }
     let mut regions = Regions::default();
     let known = solve(&graph, &decisions, task.shape, &mut regions);
     let pointers = pointers(code);
-    let barriers = Barriers::find(code, &cfg);
     let mut data_regions = Regions::default();
     let given = Given {
         graph: &graph,
@@ -138,27 +175,76 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> (Vec<Branch
         shape: task.shape,
     };
     let mut few_regions = Regions::default();
-    let mut few = Evaluator::new(&given, &mut few_regions, Mode::Index, SOME);
-    let mut by_index = Evaluator::new(&given, &mut regions, Mode::Index, ALL);
-    let mut by_data = Evaluator::new(&given, &mut data_regions, Mode::Data, ALL);
-    let mut left = task.budget.function;
-    for block in 0..cfg.end() {
-        let Some(mut branch) = plain(task, &cfg, &mut costs, block) else { continue };
-        let Some(decision) = decisions[block as usize] else { continue };
-        barriers.attach(&cfg, &mut costs, block, &mut branch);
-        let level = known[decision.node.0 as usize];
-        let mut look = Look { task, cfg: &cfg, known: level, left: &mut left };
-        look.judge(block, &mut branch, &mut few, &mut by_index, &mut by_data);
-        branch.guards = guarded_loop(&cfg, block);
-        branch.checks_row = has_short_rows(task.shape) && leaves_out(&branch) && checks_x(&graph, decision.node);
-        branch.chain = chain(code, &cfg, block, &at_block, &found);
-        at_block.insert(block, u32::try_from(found.len()).unwrap_or(u32::MAX));
-        found.push(branch);
+    let mut evaluators = Evaluators {
+        few: Evaluator::new(&given, &mut few_regions, Mode::Index, SOME),
+        by_index: Evaluator::new(&given, &mut regions, Mode::Index, ALL),
+        by_data: Evaluator::new(&given, &mut data_regions, Mode::Data, ALL),
+    };
+    let mut look = Look { task, given: &given, left: task.budget.function, budget: task.budget, strides: None };
+    let all = || blocks.iter().copied().enumerate();
+    for (at, block) in all() {
+        look.by_index(block, &mut found[at], &mut evaluators);
+        let node = decisions[block as usize].map(|decision| decision.node);
+        let leaves_out = has_short_rows(task.shape) && leaves_out(&found[at]);
+        found[at].checks_row = leaves_out && node.is_some_and(|node| checks_x(&graph, node));
     }
-    by_index.allow(task.budget.branch);
-    by_data.allow(task.budget.branch);
-    let calls = passed.into_iter().map(|call| call.evaluated(&mut by_index, &mut by_data)).collect();
-    (found, calls)
+    for (at, block) in all() {
+        look.quiet_dispatch(at, block, &mut found, &blocks, &mut evaluators);
+    }
+    told_at_first(&mut found, Verdict::DivergentIndex);
+    let reports = found.iter().any(|branch| !is_silent(branch));
+    evaluators.by_index.allow(task.budget.branch);
+    evaluators.by_data.allow(task.budget.branch);
+    let calls = passed.into_iter().map(|call| call.evaluated(&mut evaluators)).collect();
+    let silent: Vec<bool> = found.iter().map(is_silent).collect();
+    let silent = |at: usize| silent[at];
+    if task.which >= Which::ByData {
+        look.left = task.budget.function;
+        for (at, block) in all().filter(|(at, _)| silent(*at)) {
+            look.by_data(block, &mut found[at], &mut evaluators);
+        }
+        told_at_first(&mut found, Verdict::DivergentData);
+    }
+    if task.which == Which::All {
+        look.budget = task.budget.at_leisure();
+        look.left = look.budget.function;
+        for (at, block) in all().filter(|(at, _)| silent(*at)) {
+            if is_silent(&found[at]) {
+                look.for_the_list(block, &mut found[at], &mut evaluators);
+            }
+        }
+    }
+    Found { branches: found, calls, reports }
+}
+
+/// Why parts of a `switch` are silent that lanes part at.
+const TOLD_AT_FIRST: &str = "told at the first of these comparisons";
+const ONE_CASE: &str = "no lanes of one warp take different cases";
+
+/// Silences what only goes on with the comparisons of a branch that is told for the same cause.
+fn told_at_first(found: &mut [Branch], cause: Verdict) {
+    let is_told = |branch: &Branch| {
+        let judgement = branch.judgement.filter(|one| one.advice > Advice::Silent && one.verdict == cause);
+        judgement.filter(|_| !branch.is_loop)
+    };
+    for at in 0..found.len() {
+        let root = found[at].chain.and_then(|root| found.get(root as usize));
+        if let (Some(judgement), Some(_)) = (is_told(&found[at]), root.and_then(is_told)) {
+            found[at].judgement = Some(Judgement { advice: Advice::Silent, reason: TOLD_AT_FIRST, ..judgement });
+        }
+    }
+}
+
+/// Whether nothing is to be said of a branch.
+fn is_silent(branch: &Branch) -> bool {
+    branch.judgement.is_none_or(|judgement| judgement.advice == Advice::Silent)
+}
+
+/// What computes values: in some environments, in all, and in all with data that differ from lane to lane.
+struct Evaluators<'e, 'c, 't> {
+    few: Evaluator<'e, 'c, 't>,
+    by_index: Evaluator<'e, 'c, 't>,
+    by_data: Evaluator<'e, 'c, 't>,
 }
 
 /// A call, and where the values that it passes come from.
@@ -169,11 +255,12 @@ struct Passed {
 }
 
 impl Passed {
-    fn evaluated(&self, by_index: &mut Evaluator<'_, '_, '_>, by_data: &mut Evaluator<'_, '_, '_>) -> Call {
+    fn evaluated(&self, evaluators: &mut Evaluators<'_, '_, '_>) -> Call {
         let mut arguments = Arguments::default();
         for (position, node) in &self.arguments {
+            let index = evaluators.by_index.value_at(*node, self.block);
             // What cannot be followed stays unknown.
-            if let (Ok(index), Ok(data)) = (by_index.value_at(*node, self.block), by_data.value_at(*node, self.block)) {
+            if let (Ok(index), Ok(data)) = (index, evaluators.by_data.value_at(*node, self.block)) {
                 arguments.by_index.insert(*position, index);
                 arguments.by_data.insert(*position, data);
             }
@@ -313,109 +400,238 @@ pub(super) fn pointers(code: &Code<'_>) -> Vec<bool> {
     pointers
 }
 
-struct Look<'l> {
+struct Look<'l, 'c, 't> {
     task: &'l Task<'l>,
-    cfg: &'l Cfg,
-    known: Known,
-    left: &'l mut u64,
+    given: &'l Given<'l, 'c, 't>,
+    budget: Budget,
+    /// What is left of what the function may take.
+    left: u64,
+    /// Loops whose lanes start a step apart, once they were looked for.
+    strides: Option<Strides>,
 }
 
-impl Look<'_> {
-    fn judge(
+impl<'c, 't> Look<'_, 'c, 't> {
+    fn cfg(&self) -> &'c Cfg {
+        self.given.graph.cfg()
+    }
+
+    fn known(&self, block: Block) -> Option<Known> {
+        Some(self.given.known[self.given.decisions[block as usize]?.node.0 as usize])
+    }
+
+    /// What is known of a branch before values are computed.
+    fn evidence(&self, block: Block, branch: &Branch) -> Evidence {
+        Evidence {
+            index: Split { reached: 1.0, ..Split::default() },
+            data: Split { reached: 1.0, ..Split::default() },
+            spread: None,
+            is_loop: branch.is_loop,
+            is_guard: branch.guards.is_some(),
+            sides: branch.sides,
+            several: branch.ways > 2,
+            barrier: branch.missed,
+            shape_known: self.task.shape_known,
+            is_source: self.task.is_source,
+            in_loop: self.cfg().loop_of(block).is_some(),
+            is_scan: false,
+            is_strided: false,
+            is_bound: false,
+            parameters: 0,
+        }
+    }
+
+    /// Whether all threads agree that a barrier may wait for, else all lanes of a warp.
+    fn is_uniform(&self, block: Block, branch: &Branch) -> bool {
+        let known = self.known(block);
+        let block_wide = branch.missed.is_none() || known.is_some_and(|known| known.grain > super::lattice::WARP);
+        known.is_none_or(Known::is_warp_uniform) && block_wide
+    }
+
+    /// Judges a branch by what the index makes of it: what a report says, whatever is asked for beside it.
+    fn by_index(&mut self, block: Block, branch: &mut Branch, evaluators: &mut Evaluators<'_, 'c, 't>) {
+        let mut evidence = self.evidence(block, branch);
+        if self.is_uniform(block, branch) {
+            branch.judgement = Some(judge(&evidence));
+            return;
+        }
+        let several = evidence.several;
+        if is_beneath_notice(branch, self.task.is_source) || !self.known(block).is_some_and(|known| known.index) {
+            return;
+        }
+        // Most branches part few warps or none, which some environments show.
+        let Some(index) = self.split(block, &mut evaluators.few, several) else { return };
+        evidence.index = index;
+        evidence.data = index;
+        evidence.spread = if branch.is_loop && !several { self.spread(block, &mut evaluators.few) } else { None };
+        if !may_matter(&evidence) {
+            branch.split = index;
+            branch.spread = evidence.spread;
+            branch.judgement = Some(Judgement { advice: Advice::Silent, ..judge(&evidence) });
+            return;
+        }
+        let Some(index) = self.split(block, &mut evaluators.by_index, several) else { return };
+        evidence.index = index;
+        evidence.data = index;
+        let hangs_on_data = self.task.is_source || index.leader || (branch.missed.is_some() && index.block);
+        if hangs_on_data && self.known(block).is_some_and(|known| known.data) {
+            let Some(data) = self.split(block, &mut evaluators.by_data, several) else { return };
+            evidence.data = data;
+        }
+        if branch.is_loop && !several {
+            // What some environments show holds where all of them would take too long.
+            evidence.spread = self.spread(block, &mut evaluators.by_index).or(evidence.spread);
+        }
+        self.conclude(block, branch, evidence, evaluators);
+    }
+
+    /// Judges a branch by its data, where the index gives no reason for a word.
+    fn by_data(&mut self, block: Block, branch: &mut Branch, evaluators: &mut Evaluators<'_, 'c, 't>) {
+        if self.is_uniform(block, branch) || is_beneath_notice(branch, self.task.is_source) {
+            return;
+        }
+        let Some(judged) = self.looked_at(block, branch, evaluators) else { return };
+        if judged.judgement.is_some_and(|judgement| judgement.verdict == Verdict::DivergentData) {
+            *branch = judged;
+        }
+    }
+
+    /// Judges a branch of which nothing is said, as well as can be.
+    fn for_the_list(&mut self, block: Block, branch: &mut Branch, evaluators: &mut Evaluators<'_, 'c, 't>) {
+        let is_known = branch.judgement.is_some_and(|one| [TOLD_AT_FIRST, ONE_CASE].contains(&one.reason));
+        if is_known || self.is_uniform(block, branch) {
+            return;
+        }
+        let Some(mut judged) = self.looked_at(block, branch, evaluators) else { return };
+        if let Some(judgement) = &mut judged.judgement
+            && judgement.advice > Advice::Silent
+        {
+            *judgement =
+                Judgement { advice: Advice::Silent, reason: "lanes part, and too seldom for a report", ..*judgement };
+        }
+        *branch = judged;
+    }
+
+    /// The branch with a judgement that rests on all environments, and on data.
+    fn looked_at(&mut self, block: Block, branch: &Branch, evaluators: &mut Evaluators<'_, 'c, 't>) -> Option<Branch> {
+        let mut evidence = self.evidence(block, branch);
+        let several = evidence.several;
+        evidence.index = self.split(block, &mut evaluators.by_index, several)?;
+        evidence.data = evidence.index;
+        if self.known(block).is_some_and(|known| known.data) {
+            evidence.data = self.split(block, &mut evaluators.by_data, several)?;
+        }
+        if branch.is_loop && !several {
+            evidence.spread = self.spread(block, &mut evaluators.by_index);
+        }
+        let mut branch = branch.clone();
+        self.conclude(block, &mut branch, evidence, evaluators);
+        Some(branch)
+    }
+
+    /// Judges what was found, and looks closer where that would be told.
+    fn conclude(
         &mut self,
         block: Block,
         branch: &mut Branch,
-        few: &mut Evaluator<'_, '_, '_>,
-        by_index: &mut Evaluator<'_, '_, '_>,
-        by_data: &mut Evaluator<'_, '_, '_>,
+        mut evidence: Evidence,
+        evaluators: &mut Evaluators<'_, 'c, 't>,
     ) {
-        let several = branch.ways > 2;
-        let mut evidence = Evidence {
-            index: Split::default(),
-            data: Split::default(),
-            spread: None,
-            is_loop: branch.is_loop,
-            is_guard: guarded_loop(self.cfg, block).is_some(),
-            sides: branch.sides,
-            several,
-            barrier: branch.missed,
-            shape_known: self.task.shape_known,
-        };
-        let uniform =
-            self.known.is_warp_uniform() && (branch.missed.is_none() || self.known.grain > super::lattice::WARP);
-        if !uniform {
-            let which = self.task.which;
-            let wanted = which == Which::All
-                || (!self.is_beneath_notice(branch) && (self.known.index || which == Which::ByData));
-            if !wanted {
-                return;
-            }
-            if which == Which::ByIndex {
-                // Most branches part few warps or none, which some environments show.
-                let Some(index) = self.split(block, few, several) else { return };
-                evidence.index = index;
-                evidence.data = index;
-                evidence.spread = if branch.is_loop && !several { self.spread(block, few) } else { None };
-                if !may_matter(&evidence) {
-                    branch.split = index;
-                    branch.spread = evidence.spread;
-                    branch.judgement = Some(Judgement { advice: Advice::Silent, ..judge(&evidence) });
-                    return;
-                }
-            }
-            let Some(index) = self.split(block, by_index, several) else { return };
-            evidence.index = index;
-            evidence.data = if self.known.data
-                && (which != Which::ByIndex || index.leader || (branch.missed.is_some() && index.block))
-            {
-                let Some(data) = self.split(block, by_data, several) else { return };
-                data
-            } else {
-                index
-            };
-            if branch.is_loop && !several {
-                // What some environments show holds where all of them would take too long.
-                evidence.spread = self.spread(block, by_index).or(evidence.spread);
-            }
+        let mut judgement = judge(&evidence);
+        let by_index = matches!(judgement.verdict, Verdict::DivergentIndex | Verdict::LeaderLane);
+        let is_told = judgement.advice > Advice::Silent && by_index;
+        if let Some(decision) = self.given.decisions[block as usize].filter(|_| is_told) {
+            let (given, node) = (self.given, decision.node);
+            let graph = given.graph;
+            evidence.is_scan = hands_up(graph.code(), self.cfg(), block);
+            evidence.is_bound = !branch.is_loop && evidence.index.threshold && is_bound(graph, given.known, node);
+            evidence.parameters = parameters(graph, node);
+            let strides = self.strides.get_or_insert_with(|| {
+                Strides::find(graph, given.known, given.decisions, &mut evaluators.few, self.task.budget.branch)
+            });
+            evidence.is_strided = strides.decides(graph, given.known, block, node);
+            judgement = judge(&evidence);
         }
         branch.split = evidence.index;
         branch.spread = evidence.spread;
-        branch.judgement = Some(judge(&evidence));
+        branch.judgement = Some(judgement);
     }
 
-    /// Whether no verdict on it could be worth a word.
-    fn is_beneath_notice(&self, branch: &Branch) -> bool {
-        let Some((taken, other)) = branch.sides else { return false };
-        let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
-        let heavy = Traits::CALL.and(Traits::SLOW);
-        let light = more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy);
-        light && !branch.is_loop && branch.missed.is_none() && branch.ways == 2
+    /// Silences the branch that begins comparisons with constants, where no warp has lanes for two of them, nor two lanes
+    /// for one: the leaders of warps, each with a task of its own.
+    fn quiet_dispatch(
+        &mut self,
+        at: usize,
+        block: Block,
+        found: &mut [Branch],
+        blocks: &[Block],
+        evaluators: &mut Evaluators<'_, 'c, 't>,
+    ) {
+        let by_index = found[at].judgement.filter(|one| one.verdict == Verdict::DivergentIndex);
+        let Some(judgement) = by_index.filter(|one| one.advice > Advice::Silent) else { return };
+        let is_member = |branch: &&Branch| branch.chain.is_some_and(|root| root as usize == at);
+        if found.iter().filter(is_member).count() < 2 {
+            return;
+        }
+        let given = self.given;
+        let compared = |block: Block| given.decisions[block as usize].and_then(|one| compared(given.graph, one.node));
+        let Some((value, _, _)) = compared(block) else { return };
+        let members = found.iter().zip(blocks).filter(|(branch, _)| is_member(branch)).map(|(_, block)| *block);
+        let all = members.chain([block]).filter_map(compared);
+        let cases: Vec<u64> = all.filter(|(_, _, equals)| *equals).map(|(_, constant, _)| constant).collect();
+        let few = &mut evaluators.few;
+        few.allow(self.allowance());
+        let (Ok(value), Ok(active)) = (few.value_at(value, block), few.active(block)) else { return };
+        let share = shared_cases(&value, &active, few.extent(), &cases);
+        if share < SEVERAL {
+            found[at].judgement = Some(Judgement { advice: Advice::Silent, reason: ONE_CASE, ..judgement });
+        }
     }
 
     fn allowance(&self) -> u64 {
-        self.task.budget.branch.min(*self.left)
+        self.budget.branch.min(self.left)
     }
 
-    fn split(&mut self, block: Block, evaluator: &mut Evaluator<'_, '_, '_>, several: bool) -> Option<Split> {
+    fn split(&mut self, block: Block, evaluator: &mut Evaluator<'_, 'c, 't>, several: bool) -> Option<Split> {
         let allowance = self.allowance();
         evaluator.allow(allowance);
         let condition = evaluator.condition(block);
         let active = condition.and_then(|condition| Ok((condition, evaluator.active(block)?)));
-        *self.left -= allowance - evaluator.left();
+        self.left -= allowance - evaluator.left();
         let (condition, active) = active.ok()?;
         Some(Split::count(&condition, &active, evaluator.extent(), several))
     }
 
-    fn spread(&mut self, block: Block, evaluator: &mut Evaluator<'_, '_, '_>) -> Option<Spread> {
-        let cfg = self.cfg;
+    fn spread(&mut self, block: Block, evaluator: &mut Evaluator<'_, 'c, 't>) -> Option<Spread> {
+        let cfg = self.cfg();
         let leaves = |one: &u32| cfg.successors(block).iter().any(|to| !cfg.is_in_loop(*to, *one));
         let one = cfg.loops_of(block).find(leaves)?;
-        let allowance = (2 * self.task.budget.branch).min(*self.left);
+        let allowance = (2 * self.budget.branch).min(self.left);
         evaluator.allow(allowance);
         let spread = evaluator.spread(one, block);
-        *self.left -= allowance - evaluator.left();
+        self.left -= allowance - evaluator.left();
         spread.ok().flatten()
     }
+}
+
+/// Whether no verdict on it could be worth a word.
+fn is_beneath_notice(branch: &Branch, is_source: bool) -> bool {
+    let Some((taken, other)) = branch.sides else { return false };
+    let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
+    let heavy = Traits::CALL.and(Traits::SLOW);
+    let light = if is_source {
+        less < super::source::SIDE
+    } else {
+        more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy)
+    };
+    light && !branch.is_loop && branch.missed.is_none() && branch.ways == 2
+}
+
+/// Whether lanes hand something to those above them right before the branch of a block.
+fn hands_up(code: &Code<'_>, cfg: &Cfg, block: Block) -> bool {
+    cfg.instructions(block).any(|at| {
+        let one = &code.instructions[at as usize];
+        one.op == Op::Shfl && one.mods.is_up()
+    })
 }
 
 /// The loop that a branch only decides to enter: one side begins with it, and the other is where it leads.
@@ -469,20 +685,51 @@ fn chain(code: &Code<'_>, cfg: &Cfg, block: Block, at_block: &HashMap<Block, u32
         .then(|| found[root as usize].chain.unwrap_or(root))
 }
 
+/// The value that a condition compares with a constant, the constant, and whether it asks for equality.
+fn compared(graph: &Graph<'_, '_>, node: Node) -> Option<(Node, u64, bool)> {
+    let Source::Result { instruction, .. } = graph.source(node) else { return None };
+    let one = &graph.code().instructions[instruction as usize];
+    let [value, constant] = *graph.inputs(node) else { return None };
+    let Source::Constant(constant) = graph.source(constant) else { return None };
+    (one.op == Op::Setp).then_some((value, constant, matches!(one.cond, Cond::Eq | Cond::Ne)))
+}
+
+/// Share of warps from which on lanes of one warp are said to take different cases.
+const SEVERAL: f64 = 0.25;
+
+/// Share of the warps that come to a dispatch in which lanes take two of the cases, or several lanes take one.
+fn shared_cases(value: &Value, active: &Value, extent: Extent, cases: &[u64]) -> f64 {
+    let (mut shared, mut all) = (0.0_f64, 0.0_f64);
+    for environment in 0..value.rows().max(active.rows()) {
+        for warp in 0..extent.warps() {
+            let lanes = warp * LANES..((warp + 1) * LANES).min(extent.threads);
+            let mine: Vec<u64> = lanes
+                .filter(|lane| active.at(environment, *lane) != 0)
+                .map(|lane| value.at(environment, lane) & 0xffff_ffff)
+                .collect();
+            let hits = mine.iter().filter(|value| cases.iter().any(|case| *case & 0xffff_ffff == **value)).count();
+            shared += if hits >= 2 { 1.0 } else { 0.0 };
+            all += if mine.is_empty() { 0.0 } else { 1.0 };
+        }
+    }
+    if all > 0.0 { shared / all } else { 0.0 }
+}
+
 /// Barriers for the whole block, and the branches that decide whether threads come to them.
 struct Barriers {
-    /// Each block with one, and the byte of its first.
-    blocks: HashMap<Block, u32>,
+    /// Each block with one, the byte of its first, and how many it has.
+    blocks: HashMap<Block, (u32, u32)>,
 }
 
 impl Barriers {
     fn find(code: &Code<'_>, cfg: &Cfg) -> Barriers {
         let mut blocks = HashMap::new();
         for block in (0..cfg.end()).filter(|block| cfg.is_reached(*block)) {
-            let barriers =
-                cfg.instructions(block).filter(|at| super::cost::is_block_wide(code, &code.instructions[*at as usize]));
-            if let Some(first) = barriers.map(|at| code.instructions[at as usize].at).next() {
-                blocks.insert(block, first);
+            let instructions = cfg.instructions(block).map(|at| &code.instructions[at as usize]);
+            let mut barriers = instructions.filter(|one| super::cost::is_block_wide(code, one));
+            if let Some(first) = barriers.next() {
+                let more = u32::try_from(barriers.count()).unwrap_or(u32::MAX - 1);
+                blocks.insert(block, (first.at, 1 + more));
             }
         }
         Barriers { blocks }
@@ -495,18 +742,27 @@ impl Barriers {
         let [one, two] = *cfg.successors(block) else { return };
         let stop = cfg.ipdom(block);
         let mut first = None;
-        for (start, side) in [(one, taken), (two, other)] {
-            if has(side) && first.is_none() {
+        let mut counts = [0; 2];
+        for (at, (start, side)) in [(one, taken), (two, other)].into_iter().enumerate() {
+            if has(side) {
                 let mut blocks = Vec::new();
                 let _ = costs.each_block(block, start, stop, &mut |_, _, here| blocks.push(here));
-                first = blocks.iter().filter_map(|here| self.blocks.get(here).copied()).min();
+                let barriers = || blocks.iter().filter_map(|here| self.blocks.get(here));
+                first = first.or(barriers().map(|(first, _)| *first).min());
+                counts[at] = barriers().map(|(_, count)| count).sum::<u32>();
             }
         }
         branch.barrier = first;
         let both = has(taken) && has(other);
+        // A loop runs its barriers more than once, and the compiler may have unrolled it on one side only.
+        let turns = taken.has.and(other.has).any(Traits::LOOP);
         // What they do before they exit makes no barrier wait.
         let ends = stop == cfg.end() || self.only_ends(cfg, costs, stop);
-        branch.missed = Some(if both || !ends { Missed::GoesOn } else { Missed::Exits });
+        branch.missed = Some(match (both, ends) {
+            (true, _) if turns || counts[0] == counts[1] => Missed::Paired,
+            (true, _) | (false, false) => Missed::GoesOn,
+            (false, true) => Missed::Exits,
+        });
     }
 
     /// Whether nothing comes from a block on but the end.
@@ -531,13 +787,22 @@ pub fn agreed(ways: Vec<Vec<Branch>>, among: Among) -> Vec<Branch> {
                 branch.judgement = None;
                 continue;
             };
+            if among == Among::Sizes {
+                // A barrier is missed if it is so in blocks of every size.
+                let is_missed = |judgement: Judgement| judgement.verdict == Verdict::BarrierInDivergent;
+                if is_missed(one) != is_missed(two) {
+                    branch.judgement = Some(Judgement { advice: Advice::Silent, ..one });
+                }
+                continue;
+            }
             let differ = one.verdict != two.verdict;
             let advice = match among {
                 _ if one.advice == two.advice => one.advice,
                 Among::Callers => one.advice.min(two.advice),
-                Among::Shapes => one.advice.max(two.advice).min(Advice::Note),
+                Among::Shapes | Among::Sizes => one.advice.max(two.advice).min(Advice::Note),
             };
-            if rank(two.verdict) > rank(one.verdict) {
+            // What is told comes first; of what is as loud the worse verdict.
+            if (two.advice, rank(two.verdict)) > (one.advice, rank(one.verdict)) {
                 *branch = Branch { chain: branch.chain, guards: branch.guards, ..again };
             }
             if let Some(judgement) = &mut branch.judgement {
@@ -556,6 +821,8 @@ pub enum Among {
     Shapes,
     /// Calls, all of which happen.
     Callers,
+    /// Sizes of the block, of which one may be the kernel's; the first is the usual one.
+    Sizes,
 }
 
 /// How bad a verdict is.

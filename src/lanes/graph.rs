@@ -49,6 +49,8 @@ pub struct Graph<'c, 't> {
     blocks: Vec<Block>,
     inputs: Vec<(u32, u32)>,
     lists: Vec<Node>,
+    /// The inputs of one value while they are gathered.
+    list: Vec<Node>,
     known: HashMap<Key, Node>,
     definitions: Definitions,
     /// Blocks where several definitions of a register meet.
@@ -136,6 +138,7 @@ impl<'c, 't> Graph<'c, 't> {
             blocks: Vec::new(),
             inputs: Vec::new(),
             lists: Vec::new(),
+            list: Vec::new(),
             known: HashMap::new(),
             definitions: Definitions::new(code),
             meetings: HashMap::new(),
@@ -203,7 +206,8 @@ impl<'c, 't> Graph<'c, 't> {
         while next < self.sources.len() {
             let node = Node(narrow(next));
             next += 1;
-            let mut list = Vec::new();
+            let mut list = std::mem::take(&mut self.list);
+            list.clear();
             match self.sources[node.0 as usize] {
                 Source::Result { instruction, .. } => self.sources_of(instruction, &mut list)?,
                 Source::Guarded { instruction } => {
@@ -213,6 +217,7 @@ impl<'c, 't> Graph<'c, 't> {
                         let (start, _) = self.inputs[node.0 as usize];
                         self.lists[start as usize] = predicate;
                     }
+                    self.list = list;
                     continue;
                 }
                 Source::Join(register) => {
@@ -227,10 +232,14 @@ impl<'c, 't> Graph<'c, 't> {
                         list.push(input);
                     }
                 }
-                _ => continue,
+                _ => {
+                    self.list = list;
+                    continue;
+                }
             }
             let start = narrow(self.lists.len());
-            self.lists.extend(list);
+            self.lists.extend_from_slice(&list);
+            self.list = list;
             self.inputs[node.0 as usize] = (start, narrow(self.lists.len()));
         }
         Ok(())

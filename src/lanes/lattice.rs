@@ -52,6 +52,12 @@ impl Known {
         self.grain >= WARP
     }
 
+    /// The one value that it has.
+    #[must_use]
+    pub fn as_constant(self) -> Option<u64> {
+        self.constant
+    }
+
     /// What holds for both.
     fn meet(self, other: Known) -> Known {
         Known {
@@ -98,14 +104,16 @@ const ROUNDS: usize = 24;
 /// Finds out what is known of every value of `graph`. `decisions` has one entry for each block.
 #[must_use]
 pub fn solve(graph: &Graph<'_, '_>, decisions: &[Option<Decision>], shape: Shape, regions: &mut Regions) -> Vec<Known> {
-    let mut solver = Solver { graph, decisions, shape, regions, known: vec![None; graph.len()], parted: Vec::new() };
+    let known = vec![None; graph.len()];
+    let steps = Steps::new(graph, decisions);
+    let mut solver = Solver { graph, decisions, shape, regions, known, parted: Vec::new(), steps, buffer: Vec::new() };
     for round in 0..ROUNDS {
-        let mut changed = false;
         solver.parted = solver.find_parted();
+        let before = solver.steps.now;
         for at in (0..graph.len()).rev() {
-            changed |= solver.update(Node(u32::try_from(at).unwrap_or(u32::MAX)));
+            solver.update(Node(u32::try_from(at).unwrap_or(u32::MAX)));
         }
-        if !changed {
+        if solver.steps.last_change <= before {
             break;
         }
         if round + 1 == ROUNDS {
@@ -125,15 +133,78 @@ struct Solver<'s, 'c, 't> {
     /// Blocks that some lanes of a warp may run and others not, as far as is known in this round. Empty where there are none,
     /// and where no cycle has several ways in, as nothing else asks.
     parted: Vec<bool>,
+    steps: Steps,
+    /// What is known of the inputs of one value.
+    buffer: Vec<Known>,
+}
+
+/// When what was found out last, so that nothing is found out twice from the same.
+struct Steps {
+    /// Counts the values that were looked at.
+    now: u32,
+    /// When each value was looked at last, and when that told something new; 0 for never.
+    looked: Vec<u32>,
+    changed: Vec<u32>,
+    /// When that was so of any value, and of one that decides a branch.
+    last_change: u32,
+    last_decision: u32,
+    /// Values that decide a branch.
+    decides: Vec<bool>,
+    /// Values that may hang on what decides branches, beside what they are made of.
+    hangs: Vec<bool>,
+}
+
+impl Steps {
+    fn new(graph: &Graph<'_, '_>, decisions: &[Option<Decision>]) -> Steps {
+        let mut decides = vec![false; graph.len()];
+        decisions.iter().flatten().for_each(|decision| decides[decision.node.0 as usize] = true);
+        let cfg = graph.cfg();
+        let comes_out = |input: &Node, user: Block| {
+            cfg.loop_of(graph.block(*input)).is_some_and(|inner| !cfg.is_in_loop(user, inner))
+        };
+        let hangs = |at: usize| {
+            let node = Node(u32::try_from(at).unwrap_or(u32::MAX));
+            let user = graph.block(node);
+            matches!(graph.source(node), Source::Join(_))
+                || graph.inputs(node).iter().any(|input| comes_out(input, user))
+        };
+        let hangs = (0..graph.len()).map(hangs).collect();
+        let never = vec![0; graph.len()];
+        Steps { now: 0, looked: never.clone(), changed: never, last_change: 0, last_decision: 0, decides, hangs }
+    }
+
+    /// Whether a value was looked at after all that tells something of it.
+    fn is_settled(&self, node: Node, inputs: &[Node]) -> bool {
+        let at = node.0 as usize;
+        let looked = self.looked[at];
+        let is_old = |input: &Node| self.changed[input.0 as usize] < looked;
+        looked > 0 && inputs.iter().all(is_old) && !(self.hangs[at] && self.last_decision >= looked)
+    }
+
+    fn note_change(&mut self, node: Node) {
+        self.changed[node.0 as usize] = self.now;
+        self.last_change = self.now;
+        if self.decides[node.0 as usize] {
+            self.last_decision = self.now;
+        }
+    }
 }
 
 impl Solver<'_, '_, '_> {
-    fn update(&mut self, node: Node) -> bool {
-        let Some(found) = self.transfer(node) else { return false };
+    fn update(&mut self, node: Node) {
+        // What is parted may change whatever goes round in a tangle.
+        if self.parted.is_empty() && self.steps.is_settled(node, self.graph.inputs(node)) {
+            return;
+        }
+        self.steps.now += 1;
+        self.steps.looked[node.0 as usize] = self.steps.now;
+        let Some(found) = self.transfer(node) else { return };
         let before = self.known[node.0 as usize];
         let now = before.map_or(found, |before| before.meet(found));
-        self.known[node.0 as usize] = Some(now);
-        before != Some(now)
+        if before != Some(now) {
+            self.known[node.0 as usize] = Some(now);
+            self.steps.note_change(node);
+        }
     }
 
     /// `None` while nothing is known of what it is made of.
@@ -323,12 +394,19 @@ impl Solver<'_, '_, '_> {
         true
     }
 
-    fn result(&self, node: Node, instruction: u32) -> Option<Known> {
+    fn result(&mut self, node: Node, instruction: u32) -> Option<Known> {
+        let mut inputs = std::mem::take(&mut self.buffer);
+        inputs.clear();
+        let known = self.result_of(node, instruction, &mut inputs);
+        self.buffer = inputs;
+        known
+    }
+
+    fn result_of(&self, node: Node, instruction: u32, inputs: &mut Vec<Known>) -> Option<Known> {
         let code = self.graph.code();
         let one = &code.instructions[instruction as usize];
         let block = self.graph.block(node);
         let operands = code.sources(one);
-        let mut inputs = Vec::with_capacity(4);
         for input in self.graph.inputs(node) {
             inputs.push(self.used(*input, block)?);
         }
@@ -499,6 +577,8 @@ mod tests {
                 regions: &mut regions,
                 known: solved.into_iter().map(Some).collect(),
                 parted: Vec::new(),
+                steps: Steps::new(&graph, &decisions),
+                buffer: Vec::new(),
             };
             let known = solver.used(node, cfg.block_of[at]).expect("something is known");
             (known.grain, known.index, known.data)

@@ -5,12 +5,15 @@ pub mod cost;
 pub mod eval;
 pub mod function;
 pub mod graph;
+pub mod hints;
 pub mod lattice;
 pub mod module;
 mod op;
 pub mod region;
 pub mod rows;
 pub mod sample;
+pub mod slice;
+pub mod source;
 pub mod steps;
 #[cfg(test)]
 mod testing;

@@ -6,7 +6,8 @@ use rayon::prelude::*;
 use super::Shape;
 use super::eval::Arguments;
 use super::function::{self, Among, Branch, Budget, Call, Task, Which, agreed};
-use super::verdict::Advice;
+use super::hints::Hints;
+use super::verdict::{Advice, Judgement};
 use crate::model::{Function, Kind, Module, Names};
 use crate::parse::ptx::{Body, Code, Locations};
 
@@ -15,8 +16,10 @@ use crate::parse::ptx::{Body, Code, Locations};
 pub struct Shapes {
     /// One that is known, or is assumed; or several, of which one may be the kernel's.
     pub all: Vec<Shape>,
-    /// Whether something tells it.
+    /// Whether something tells it. Of several, then, it is only the size that nothing tells.
     pub known: bool,
+    /// Whether its size is assumed, so that what the code says of it counts.
+    pub assumed: bool,
 }
 
 /// What was found out about a function.
@@ -34,6 +37,9 @@ pub struct Looked {
 
 /// Calls of one function that are told apart; where there are more, what they pass is unknown.
 const CALLERS: usize = 4;
+
+/// Functions of sources that share what may be computed for a module, at least.
+const OF_SOURCES: usize = 20;
 
 /// Looks at the functions of a module that `shapes` gives a shape for.
 #[must_use]
@@ -152,8 +158,13 @@ impl<'m> Plan<'m> {
         if one.branches == 0 && !passes_on {
             return None;
         }
-        let shapes = shapes(at)?;
+        let mut shapes = shapes(at)?;
         let code = read(self.module, one, body);
+        if shapes.assumed
+            && let Some(all) = Hints::of(&code).refine(&shapes.all)
+        {
+            shapes = Shapes { all, known: true, assumed: true };
+        }
         let unknown = Arguments::default();
         let called = one.kind == Kind::Function && (1..=CALLERS).contains(&passed.len());
         let ways: Vec<(Shape, &Arguments)> = if called {
@@ -161,6 +172,9 @@ impl<'m> Plan<'m> {
         } else {
             shapes.all.iter().map(|shape| (*shape, &unknown)).collect()
         };
+        let is_source = self.module.positions().is_some();
+        // A tree of sources has many files, of which each is a module.
+        let functions = if is_source { self.branching.max(OF_SOURCES) } else { self.branching };
         let mut calls = Vec::new();
         let mut found = Vec::new();
         for (shape, arguments) in &ways {
@@ -169,36 +183,63 @@ impl<'m> Plan<'m> {
                 shape: *shape,
                 shape_known: shapes.known || ways.len() > 1 || called,
                 arguments,
-                budget: Budget::of(one.body.len(), self.branching, which),
+                budget: Budget::of(one.body.len(), functions),
                 which,
+                is_source,
                 callee: &|name| self.weights.get(name).copied(),
             };
-            let (branches, passes) = function::branches(&task, &follows);
-            let callees = passes.into_iter().filter_map(|Call { callee, arguments }| {
+            let looked = function::branches(&task, &follows);
+            let callees = looked.calls.into_iter().filter_map(|Call { callee, arguments }| {
                 let at = *self.by_name.get(code.names[callee as usize])?;
                 Some((at, *shape, arguments))
             });
             calls.extend(callees);
-            let is_silent =
-                |branch: &Branch| branch.judgement.is_none_or(|judgement| judgement.advice == Advice::Silent);
-            let ends = which != Which::All && branches.iter().all(is_silent);
-            found.push(branches);
+            found.push(looked.branches);
             // What is silent in the shape that parts warps most is not looked at in the others.
-            if ends {
+            if !looked.reports {
                 break;
             }
         }
-        let branches = agreed(found, if called { Among::Callers } else { Among::Shapes });
+        let among = match (called, shapes.known) {
+            (true, _) => Among::Callers,
+            (false, true) => Among::Sizes,
+            (false, false) => Among::Shapes,
+        };
+        let mut branches = agreed(found, among);
         let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();
         let locations =
             Locations::of(&self.module.text, body, &statements, &|file| self.module.is_header_of_toolkit(file));
+        for (branch, locations) in branches.iter_mut().zip(&locations) {
+            if let (Some(judgement), Some(locations)) = (&mut branch.judgement, locations) {
+                *judgement = self.of_user(*judgement, locations);
+            }
+        }
         Some((Looked { function: at, branches, locations, shapes }, calls))
     }
 }
 
-fn read<'m>(module: &'m Module, one: &Function, body: &mut Body) -> Code<'m> {
+impl Plan<'_> {
+    /// A judgement as quiet as whoever cannot change the code wants it: silent where all of it is a library's, and no more
+    /// than a note where a line of the user's calls it.
+    fn of_user(&self, judgement: Judgement, locations: &Locations) -> Judgement {
+        let is_library = |file: u32| self.module.is_header_of_toolkit(file);
+        if judgement.advice == Advice::Silent || !is_library(locations.inner.file) {
+            return judgement;
+        }
+        let quiet = if judgement.advice == Advice::Note || is_library(locations.outer.file) {
+            Advice::Silent
+        } else {
+            Advice::Note
+        };
+        let reason = if quiet == Advice::Silent { "the code is a library's" } else { judgement.reason };
+        Judgement { advice: quiet, reason, ..judgement }
+    }
+}
+
+/// The instructions of a function; `body` is a buffer, which holds its statements then.
+pub(super) fn read<'m>(module: &'m Module, one: &'m Function, body: &mut Body) -> Code<'m> {
     body.read_again(&module.text, one.body.start);
-    Code::read(&module.text, body, &module.text[one.parameters.clone()])
+    Code::read(&module.text, body, &module.text[one.parameters.clone()], &one.flow)
 }
 
 /// Whether the function reads its place in the block in more than x.

@@ -6,20 +6,24 @@ use super::value::{Extent, LANES, Span, Value};
 use crate::parse::ptx::{Cond, Instruction, Logic, Op, Type};
 
 /// The low `bits` bits.
+#[inline]
 fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
+#[inline]
 fn signed(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.clamp(1, 64);
     (value << shift).cast_signed() >> shift
 }
 
+#[inline]
 fn f32_of(bits: u64) -> f32 {
     #[allow(clippy::cast_possible_truncation, reason = "a register of 32 bits")]
     f32::from_bits(bits as u32)
 }
 
+#[inline]
 fn of_f32(value: f32) -> u64 {
     u64::from(value.to_bits())
 }
@@ -28,10 +32,10 @@ fn of_f32(value: f32) -> u64 {
 pub(super) fn compute(one: &Instruction, place: u16, destinations: usize, args: &[Value], extent: Extent) -> Value {
     match one.op {
         Op::Mov | Op::Cvta => moved(one, place, destinations, args),
-        Op::Setp => compared(one, place, args),
+        Op::Setp => compared(one, place, args, extent),
         Op::Set => {
             let yes = if one.kind == Type::F32 { of_f32(1.0) } else { mask(one.kind.width()) };
-            compared(one, 0, args).map(|truth| if truth != 0 { yes } else { 0 })
+            compared(one, 0, args, extent).map(|truth| if truth != 0 { yes } else { 0 })
         }
         Op::Selp => match args {
             [yes, no, condition] => condition.choose(yes, no, extent),
@@ -94,7 +98,7 @@ fn moved(one: &Instruction, place: u16, destinations: usize, args: &[Value]) -> 
 }
 
 /// The predicate that `setp` writes; its second destination is the opposite.
-fn compared(one: &Instruction, place: u16, args: &[Value]) -> Value {
+fn compared(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Value {
     let [a, b, more @ ..] = args else { return unknown(one, place, args).map(|bits| bits & 1) };
     let kind = if one.op == Op::Set && one.from != Type::None { one.from } else { one.kind };
     let cond = one.cond;
@@ -106,7 +110,11 @@ fn compared(one: &Instruction, place: u16, args: &[Value]) -> Value {
             Cond::Ne | Cond::Neu => u64::from(a != b),
             _ => mix(a, b) & 1,
         }),
-        _ => ordered(cond, a, b, kind.width(), kind.is_signed()),
+        _ => match distance(cond, a, b, kind.width(), extent) {
+            // Lanes that are equally far apart give one answer, although a sum may wrap around between two of them.
+            Some(distance) => ordered(of_signed(cond), &distance, &Value::constant(0), kind.width(), true),
+            None => ordered(cond, a, b, kind.width(), kind.is_signed()),
+        },
     };
     let truth = if place == 1 { truth.map(|truth| 1 - truth) } else { truth };
     match (one.logic, more.first()) {
@@ -114,6 +122,29 @@ fn compared(one: &Instruction, place: u16, args: &[Value]) -> Value {
         (Logic::Or, Some(other)) => truth.zip(other, |a, b| a | b),
         (Logic::Xor, Some(other)) => truth.zip(other, |a, b| a ^ b),
         _ => truth,
+    }
+}
+
+/// How far apart two numbers are of which each differs from lane to lane and the distance does not: an index on both sides
+/// of a comparison. `None` where it does, or equality is asked for, which nothing wraps around.
+pub(super) fn distance(cond: Cond, a: &Value, b: &Value, bits: u32, extent: Extent) -> Option<Value> {
+    let orders = !matches!(cond, Cond::Eq | Cond::Equ | Cond::Ne | Cond::Neu | Cond::Num | Cond::Nan);
+    if !orders || a.span() != Span::Thread || b.span() != Span::Thread {
+        return None;
+    }
+    let low = mask(bits);
+    let distance = a.zip(b, |a, b| a.wrapping_sub(b) & low).condensed(extent);
+    (distance.span() != Span::Thread).then_some(distance)
+}
+
+/// The comparison of signed numbers in place of that of unsigned ones.
+fn of_signed(cond: Cond) -> Cond {
+    match cond {
+        Cond::Lo | Cond::Ltu => Cond::Lt,
+        Cond::Ls | Cond::Leu => Cond::Le,
+        Cond::Hi | Cond::Gtu => Cond::Gt,
+        Cond::Hs | Cond::Geu => Cond::Ge,
+        other => other,
     }
 }
 
@@ -264,7 +295,7 @@ fn shuffled(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
         // All lanes have the same to tell.
         return value.clone();
     }
-    value.exchange(by, extent, |values, by, own| {
+    let read = |by: u64, own: usize| {
         let by = (by & 31).cast_signed();
         let lane = own as i64;
         let least = lane & segment;
@@ -279,12 +310,17 @@ fn shuffled(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
             let from = least | (by & !segment);
             (from, from <= most)
         };
-        if place == 1 {
-            return u64::from(inside);
-        }
-        let from = usize::try_from(from).ok().filter(|_| inside).unwrap_or(own);
-        values[from.min(values.len() - 1)]
-    })
+        (usize::try_from(from).ok().filter(|_| inside).unwrap_or(own), inside)
+    };
+    if place == 1 {
+        return value.exchange(by, extent, |_, by, own| u64::from(read(by, own).1));
+    }
+    // Mostly all lanes read equally far.
+    if let Some(by) = by.as_constant() {
+        let from: [usize; LANES] = std::array::from_fn(|own| read(by, own).0);
+        return value.gathered(extent, &from);
+    }
+    value.exchange(by, extent, |values, by, own| values[read(by, own).0.min(values.len() - 1)])
 }
 
 fn voted(one: &Instruction, args: &[Value], extent: Extent) -> Value {

@@ -2,6 +2,7 @@
 
 /// Mixes two numbers into one that looks like chance (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
 #[must_use]
+#[inline]
 pub fn mix(a: u64, b: u64) -> u64 {
     let mut bits = a.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.wrapping_add(0x9E37_79B9_7F4A_7C15).rotate_left(23);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -34,6 +34,20 @@ pub struct Spread {
     pub idle: f64,
     /// Mean iterations of the warp, and of a lane.
     pub trips: (f64, f64),
+    /// Share of environments in which the block's threads leave at different iterations.
+    pub parts: f64,
+    /// Share of environments in which some warp comes to the loop, and may run it so often.
+    pub reached: f64,
+    /// Never more than one of several warps has lanes that leave so far apart.
+    pub lone: bool,
+}
+
+impl Spread {
+    /// Iterations by which the last lane of a warp stays longer than the mean lane.
+    #[must_use]
+    pub fn behind(&self) -> f64 {
+        self.trips.0 - self.trips.1
+    }
 }
 
 impl Evaluator<'_, '_, '_> {
@@ -288,7 +302,7 @@ impl Evaluator<'_, '_, '_> {
         match parted {
             Some(known) if known.index || self.mode() == Mode::Data => {
                 let noise = self.noise(node, one);
-                Ok(value.zip(&noise, |value, noise| value.wrapping_add(noise % 9)))
+                Ok(value.zip(&noise, |value, noise| value.wrapping_add(noise % 9)).as_guess())
             }
             _ => Ok(value),
         }
@@ -308,8 +322,10 @@ impl Evaluator<'_, '_, '_> {
         let trips = if is_last { trips.map(|trips| trips + 1) } else { trips };
         let active = self.entering(header)?;
         let (mut share, mut idle, mut longest, mut mean, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0_f64);
+        let (mut parts, mut most_split) = (0.0, 0.0_f64);
         for environment in 0..self.extent.environments.len() {
             let (mut split, mut warps, mut lost, mut long, mut middle) = (0.0, 0.0_f64, 0.0, 0.0, 0.0);
+            let (mut shortest, mut furthest) = (u64::MAX, 0);
             for warp in 0..self.extent.warps() {
                 let threads = warp * LANES..((warp + 1) * LANES).min(self.extent.threads);
                 let mine = threads.filter(|thread| active.at(environment, *thread) != 0);
@@ -318,19 +334,31 @@ impl Evaluator<'_, '_, '_> {
                 #[allow(clippy::cast_precision_loss, reason = "iterations are counted to two millions")]
                 let (most_f, average) = (*most as f64, mine.iter().sum::<u64>() as f64 / mine.len() as f64);
                 warps += 1.0;
+                (shortest, furthest) = (shortest.min(*least), furthest.max(*most));
                 split += if most - least >= 2 { 1.0 } else { 0.0 };
                 lost += if *most > 0 { 1.0 - average / most_f } else { 0.0 };
                 (long, middle) = (long + most_f, middle + average);
             }
             // No thread runs so many iterations: with such numbers the kernel is not launched.
             if warps > 0.0 && long / warps <= REALISTIC {
+                parts += if shortest < furthest { 1.0 } else { 0.0 };
+                most_split = most_split.max(split);
                 share += split / warps;
                 idle += lost / warps;
                 (longest, mean, count) = (longest + long / warps, mean + middle / warps, count + 1.0);
             }
         }
         let all = count.max(1.0);
-        Ok((count > 0.0).then_some(Spread { share: share / all, idle: idle / all, trips: (longest / all, mean / all) }))
+        #[allow(clippy::cast_precision_loss, reason = "there are 24 environments")]
+        let reached = count / self.extent.environments.len().max(1) as f64;
+        Ok((count > 0.0).then_some(Spread {
+            share: share / all,
+            idle: idle / all,
+            trips: (longest / all, mean / all),
+            parts: parts / all,
+            reached,
+            lone: most_split <= 1.0 && self.extent.warps() > 1,
+        }))
     }
 
     /// The lanes that come to a loop, whatever they do in it.

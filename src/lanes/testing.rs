@@ -8,18 +8,21 @@ use super::graph::Graph;
 use super::lattice::solve;
 use super::region::Regions;
 use super::value::{ALL, Value};
-use crate::parse::ptx::{Body, Code, Op, Operand};
+use crate::model::Report;
+use crate::parse::ptx::{Body, Code, Op, Operand, read_ptx};
 
 /// A block of 256 threads in a row.
 pub(super) const SHAPE: Shape = Shape { x: 256, y: 1, z: 1, is_entry: true };
 
 /// Runs `f` on the code of a function whose statements are `text`.
 pub(super) fn with_code<T>(text: &str, f: impl FnOnce(&Code<'_>) -> T) -> T {
-    let text = format!("{{\n.reg .pred %p<9>;\n.reg .b32 %r<99>;\n.reg .b64 %rd<9>;\n{text}\n}}");
-    let mut body = Body::default();
-    body.read_again(text.as_bytes(), 0);
-    assert_eq!(body.end, text.len(), "the whole of it is read:\n{text}");
-    f(&Code::read(text.as_bytes(), &body, b"(.param .u64 .ptr a, .param .u32 n)"))
+    let head = ".version 8.5\n.target sm_80\n.entry k(.param .u64 .ptr a, .param .u32 n)";
+    let registers = ".reg .pred %p<9>;\n.reg .b32 %r<99>;\n.reg .b64 %rd<9>;";
+    let mut report = Report::default();
+    let text = format!("{head}\n{{\n{registers}\n{text}\n}}");
+    read_ptx(text.into_bytes(), "k.ptx", &mut report).unwrap_or_else(|fault| panic!("{fault:?}"));
+    let module = &report.modules[0];
+    f(&super::module::read(module, &module.functions[0], &mut Body::default()))
 }
 
 /// The same with its control flow.
@@ -72,10 +75,11 @@ pub(super) fn judged(shape: Shape, text: &str) -> Vec<Branch> {
             shape,
             shape_known: true,
             arguments: &Arguments::default(),
-            budget: Budget::of(text.len(), 1, Which::All),
+            budget: Budget::of(text.len(), 1),
             which: Which::All,
+            is_source: false,
             callee: &|_| None,
         };
-        branches(&task, &|_| false).0
+        branches(&task, &|_| false).branches
     })
 }

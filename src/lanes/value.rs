@@ -32,12 +32,30 @@ pub enum Span {
 pub struct Value {
     /// 1, or how many environments there are, if they differ.
     rows: usize,
-    /// Whether data have a part in it that each lane drew its own of.
-    by_data: bool,
-    /// Whether a comparison has a part in it that no environment parts the lanes at, and another number would.
-    at_edge: bool,
+    marks: Marks,
     span: Span,
     bits: Arc<Vec<u64>>,
+}
+
+/// What has a part in a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Marks(u8);
+
+impl Marks {
+    /// Data that each lane drew its own of.
+    const DATA: Marks = Marks(1);
+    /// A comparison that no environment parts the lanes at, and another number would.
+    const EDGE: Marks = Marks(2);
+    /// A choice that stands for one which could not be followed: when lanes left a loop, and by which of its exits.
+    const GUESS: Marks = Marks(4);
+
+    fn and(self, other: Marks) -> Marks {
+        Marks(self.0 | other.0)
+    }
+
+    fn has(self, mark: Marks) -> bool {
+        self.0 & mark.0 != 0
+    }
 }
 
 /// The threads that values are of.
@@ -56,6 +74,7 @@ impl Extent {
         self.threads.div_ceil(LANES)
     }
 
+    #[inline]
     fn row(self, span: Span) -> usize {
         match span {
             Span::Block => 1,
@@ -69,21 +88,21 @@ impl Value {
     /// The same everywhere.
     #[must_use]
     pub fn constant(bits: u64) -> Value {
-        Value { rows: 1, by_data: false, at_edge: false, span: Span::Block, bits: Arc::new(vec![bits]) }
+        Value { rows: 1, marks: Marks::default(), span: Span::Block, bits: Arc::new(vec![bits]) }
     }
 
     /// One for each thread, the same in all environments.
     #[must_use]
     pub fn of_threads(extent: Extent, value: impl FnMut(usize) -> u64) -> Value {
         let bits = Arc::new((0..extent.threads).map(value).collect());
-        Value { rows: 1, by_data: false, at_edge: false, span: Span::Thread, bits }
+        Value { rows: 1, marks: Marks::default(), span: Span::Thread, bits }
     }
 
     /// One for each warp, the same in all environments.
     #[must_use]
     pub fn of_warps(extent: Extent, value: impl FnMut(usize) -> u64) -> Value {
         let bits = Arc::new((0..extent.warps()).map(value).collect());
-        Value { rows: 1, by_data: false, at_edge: false, span: Span::Warp, bits }
+        Value { rows: 1, marks: Marks::default(), span: Span::Warp, bits }
     }
 
     /// `value(environment, place)` for every place of the span, with the number of the environment.
@@ -95,37 +114,53 @@ impl Value {
             bits.extend((0..row).map(|place| value(*environment, place)));
         }
         let bits = Arc::new(bits);
-        Value { rows: extent.environments.len(), by_data: false, at_edge: false, span, bits }
+        Value { rows: extent.environments.len(), marks: Marks::default(), span, bits }
     }
 
     /// The same as data of which each lane has its own.
     #[must_use]
     pub fn as_data(self) -> Value {
-        Value { by_data: true, ..self }
+        self.marked(Marks::DATA)
     }
 
     /// The same as what all lanes of a warp share.
     #[must_use]
     pub fn as_shared(self) -> Value {
-        Value { by_data: false, at_edge: false, ..self }
+        Value { marks: Marks(self.marks.0 & Marks::GUESS.0), ..self }
     }
 
     /// The same as the outcome of a comparison that another number would part the lanes at.
     #[must_use]
     pub fn as_edge(self) -> Value {
-        Value { at_edge: true, ..self }
+        self.marked(Marks::EDGE)
+    }
+
+    /// The same as a choice that could not be followed.
+    #[must_use]
+    pub fn as_guess(self) -> Value {
+        self.marked(Marks::GUESS)
+    }
+
+    fn marked(self, mark: Marks) -> Value {
+        Value { marks: self.marks.and(mark), ..self }
+    }
+
+    /// Whether a choice that could not be followed has a part in it.
+    #[must_use]
+    pub fn is_guess(&self) -> bool {
+        self.marks.has(Marks::GUESS)
     }
 
     /// Whether such a comparison has a part in it.
     #[must_use]
     pub fn is_at_edge(&self) -> bool {
-        self.at_edge
+        self.marks.has(Marks::EDGE)
     }
 
     /// Whether data have a part in it that each lane has its own of.
     #[must_use]
     pub fn is_by_data(&self) -> bool {
-        self.by_data
+        self.marks.has(Marks::DATA)
     }
 
     /// The same in `some` of all environments.
@@ -140,24 +175,28 @@ impl Value {
 
     /// How far it may vary within a block.
     #[must_use]
+    #[inline]
     pub fn span(&self) -> Span {
         self.span
     }
 
     /// Whether environments may differ.
     #[must_use]
+    #[inline]
     pub fn varies(&self) -> bool {
         self.rows > 1
     }
 
     /// The one value that it is, if it is but one.
     #[must_use]
+    #[inline]
     pub fn as_constant(&self) -> Option<u64> {
         (self.rows == 1 && self.span == Span::Block).then(|| self.bits[0])
     }
 
     /// Numbers that are kept.
     #[must_use]
+    #[inline]
     pub fn size(&self) -> usize {
         self.bits.len()
     }
@@ -174,6 +213,7 @@ impl Value {
 
     /// The value of a thread.
     #[must_use]
+    #[inline]
     pub fn at(&self, environment: usize, thread: usize) -> u64 {
         let row = self.row(environment);
         match self.span {
@@ -185,6 +225,7 @@ impl Value {
 
     /// The values of a warp: of all its lanes, or one for all of them.
     #[must_use]
+    #[inline]
     pub fn of_warp(&self, environment: usize, warp: usize) -> &[u64] {
         let row = self.row(environment);
         match self.span {
@@ -196,6 +237,7 @@ impl Value {
 
     /// Rows that are kept.
     #[must_use]
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -229,13 +271,7 @@ impl Value {
                 }
             }
         }
-        Value {
-            rows,
-            by_data: self.by_data || other.by_data,
-            at_edge: self.at_edge || other.at_edge,
-            span,
-            bits: Arc::new(bits),
-        }
+        Value { rows, marks: self.marks.and(other.marks), span, bits: Arc::new(bits) }
     }
 
     /// `f` of all three, value by value.
@@ -267,9 +303,8 @@ impl Value {
                 bits.extend((0..length).map(|at| f(rows[0][a + at * da], rows[1][b + at * db], rows[2][c + at * dc])));
             }
         }
-        let by_data = self.by_data || second.by_data || third.by_data;
-        let at_edge = self.at_edge || second.at_edge || third.at_edge;
-        Value { rows: count, by_data, at_edge, span, bits: Arc::new(bits) }
+        let marks = self.marks.and(second.marks).and(third.marks);
+        Value { rows: count, marks, span, bits: Arc::new(bits) }
     }
 
     /// `yes` where this is true, else `no`.
@@ -296,13 +331,26 @@ impl Value {
                 bits.extend(lanes.map(|lane| f(values, others[lane.min(others.len() - 1)], lane)));
             }
         }
-        Value {
-            rows,
-            by_data: self.by_data || other.by_data,
-            at_edge: self.at_edge || other.at_edge,
-            span: Span::Thread,
-            bits: Arc::new(bits),
+        Value { rows, marks: self.marks.and(other.marks), span: Span::Thread, bits: Arc::new(bits) }
+    }
+
+    /// What each lane of a warp reads of the lane that `from` tells, of values that differ from lane to lane; the last of an
+    /// incomplete warp in place of one that is not there.
+    #[must_use]
+    pub fn gathered(&self, extent: Extent, from: &[usize; LANES]) -> Value {
+        let mut bits = Vec::with_capacity(self.bits.len());
+        for environment in 0..self.rows {
+            for values in self.row(environment).chunks(LANES) {
+                match <&[u64; LANES]>::try_from(values) {
+                    Ok(values) => bits.extend(from.iter().map(|from| values[*from & (LANES - 1)])),
+                    Err(_) => {
+                        bits.extend(from.iter().take(values.len()).map(|from| values[(*from).min(values.len() - 1)]))
+                    }
+                }
+            }
         }
+        debug_assert!(self.span == Span::Thread && bits.len() == self.rows * extent.threads);
+        Value { bits: Arc::new(bits), ..self.clone() }
     }
 
     /// `f` of the values of each warp (of all its lanes, or one for all) and the number of its lanes.
@@ -315,7 +363,7 @@ impl Value {
                 bits.push(f(self.of_warp(environment, warp), lanes));
             }
         }
-        Value { rows: self.rows, by_data: false, at_edge: false, span: Span::Warp, bits: Arc::new(bits) }
+        Value { rows: self.rows, marks: Marks(self.marks.0 & Marks::GUESS.0), span: Span::Warp, bits: Arc::new(bits) }
     }
 
     /// The same value with no more kept than varies.

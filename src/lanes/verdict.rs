@@ -91,6 +91,8 @@ impl Advice {
 pub struct Split {
     /// Mean share of warps that part, of those that come there.
     pub mean: f64,
+    /// The warps that come there at most, as a share of all of the block.
+    pub among: f64,
     /// Largest share.
     pub most: f64,
     /// Share of environments in which a quarter of the warps or more part.
@@ -99,12 +101,24 @@ pub struct Split {
     pub leader: bool,
     /// In some environment the threads of the block part.
     pub block: bool,
+    /// Share of environments in which they do.
+    pub parts: f64,
+    /// Share of environments in which some warp comes there.
+    pub reached: f64,
     /// Mean share of lanes that take the branch, in warps that part.
     pub taking: f64,
     /// Data have a part in the condition that each lane has its own of, whether warps part here or not.
     pub by_data: bool,
     /// A comparison in the condition would part lanes with other numbers than any that were looked at.
     pub at_edge: bool,
+    /// A choice has a part in it that could not be followed.
+    pub guessed: bool,
+    /// Never more than one of several warps parts.
+    pub lone: bool,
+    /// Lanes part at a threshold: from some lane on all go one way.
+    pub threshold: bool,
+    /// The lanes of each aligned group of so many go one way, but one of them.
+    pub group: Option<u32>,
     /// A warp that parts.
     pub witness: Option<Witness>,
 }
@@ -120,57 +134,126 @@ pub struct Witness {
     pub taken: u32,
 }
 
+/// The smallest groups whose leader is no news where it does little: four lanes share a fragment of a matrix.
+const GROUP: u32 = 4;
+
 impl Split {
     /// Counts where the lanes of `active` part on `condition`; `several` for a table, whose index it then is.
     #[must_use]
     pub fn count(condition: &Value, active: &Value, extent: Extent, several: bool) -> Split {
         let (by_data, at_edge) = (condition.is_by_data(), condition.is_at_edge());
-        let start = Split { by_data, at_edge, ..Split::default() };
+        let guessed = condition.is_guess() || active.is_guess();
+        let mut all = Split { by_data, at_edge, guessed, reached: 1.0, among: 1.0, ..Split::default() };
         if condition.span() == Span::Block && active.span() == Span::Block {
-            return start;
+            return all;
         }
         let rows = condition.rows().max(active.rows());
-        let mut all = start;
-        let (mut most_taking, mut most_others) = (0, 0);
-        let (mut environments, mut parting, mut taking) = (0.0_f64, 0.0_f64, 0.0);
+        let mut seen = Seen { threshold: true, group: Some(u32::BITS), ..Seen::default() };
+        let (mut environments, mut everywhere) = (0.0_f64, 0.0);
+        let mut shares: Vec<(f64, f64)> = Vec::with_capacity(rows);
         for environment in 0..rows {
-            let (mut warps, mut split) = (0.0_f64, 0.0_f64);
-            let mut first = None;
+            let (mut warps, mut split) = (0_usize, 0_usize);
+            let (mut first, mut parts) = (None, false);
             for warp in 0..extent.warps() {
                 let lanes = lanes_of(condition, active, environment, warp, extent, several);
                 if lanes.active == 0 {
                     continue;
                 }
-                warps += 1.0;
-                let (yes, no) = (lanes.taken.count_ones(), (lanes.active & !lanes.taken).count_ones());
-                (most_taking, most_others) = (most_taking.max(yes), most_others.max(no));
-                let way = if yes > 0 && no > 0 { None } else { Some(yes > 0) };
-                all.block |= way.is_none() || *first.get_or_insert(way) != way;
-                if yes > 0 && no > 0 {
-                    split += 1.0;
-                    parting += 1.0;
-                    taking += f64::from(yes) / f64::from(yes + no);
-                    // One that parts in the middle of the block says more than one at its edge.
-                    all.witness.get_or_insert(lanes);
-                }
+                warps += 1;
+                let way = seen.look(lanes);
+                parts |= way.is_none() || *first.get_or_insert(way) != way;
+                split += usize::from(way.is_none());
             }
-            if warps > 0.0 {
-                let counts = super::eval::share(extent.environments[environment]);
+            let counts = super::eval::share(extent.environments[environment]);
+            everywhere += counts;
+            if warps > 0 {
                 environments += counts;
-                let share = split / warps;
-                all.mean += counts * share;
-                all.most = all.most.max(share);
-                all.robust += if share >= SPLIT { counts } else { 0.0 };
+                all.parts += if parts { counts } else { 0.0 };
+                seen.warps = seen.warps.max(warps);
+                seen.split = seen.split.max(split);
+                #[allow(clippy::cast_precision_loss, reason = "a block has 32 warps")]
+                shares.push((counts, split as f64 / warps as f64));
             }
+        }
+        all.block = all.parts > 0.0;
+        #[allow(clippy::cast_precision_loss, reason = "a block has 32 warps")]
+        let among = seen.warps as f64 / extent.warps().max(1) as f64;
+        all.among = among;
+        for (counts, share) in shares {
+            all.mean += counts * share;
+            all.most = all.most.max(share);
+            all.robust += if share >= SPLIT { counts } else { 0.0 };
         }
         if environments > 0.0 {
             all.mean /= environments;
             all.robust /= environments;
+            all.parts /= environments;
         }
-        all.taking = if parting > 0.0 { taking / parting } else { 0.0 };
-        all.leader = !several && most_taking.min(most_others) <= 1;
+        all.reached = if everywhere > 0.0 { environments / everywhere } else { 0.0 };
+        all.taking = if seen.parting > 0.0 { seen.taking / seen.parting } else { 0.0 };
+        all.leader = !several && seen.most_taking.min(seen.most_others) <= 1;
+        all.lone = seen.split == 1 && extent.warps() > 1;
+        all.threshold = !several && seen.split > 0 && seen.threshold;
+        all.group = seen.group.filter(|lanes| !several && seen.split > 0 && *lanes >= GROUP);
+        all.witness = seen.witness;
         all
     }
+}
+
+impl Split {
+    /// Mean share of all warps of the block that part: those that do not come there lose nothing.
+    #[must_use]
+    pub fn of_all(&self) -> f64 {
+        self.mean * self.among
+    }
+}
+
+/// What is seen of the warps that come to a branch.
+#[derive(Default)]
+struct Seen {
+    /// Warps that come there, and those of them that part, at most.
+    warps: usize,
+    split: usize,
+    most_taking: u32,
+    most_others: u32,
+    /// Warps that part, in all environments, and the shares of their lanes that take the branch.
+    parting: f64,
+    taking: f64,
+    threshold: bool,
+    group: Option<u32>,
+    witness: Option<Witness>,
+}
+
+impl Seen {
+    /// Which way a warp goes; `None` where it parts.
+    fn look(&mut self, lanes: Witness) -> Option<bool> {
+        let (taken, others) = (lanes.taken, lanes.active & !lanes.taken);
+        let (yes, no) = (taken.count_ones(), others.count_ones());
+        (self.most_taking, self.most_others) = (self.most_taking.max(yes), self.most_others.max(no));
+        if yes == 0 || no == 0 {
+            return Some(yes > 0);
+        }
+        self.parting += 1.0;
+        self.taking += f64::from(yes) / f64::from(yes + no);
+        // All of one way before all of the other.
+        let is_before = |one: u32, two: u32| u32::BITS - one.leading_zeros() <= two.trailing_zeros();
+        self.threshold &= is_before(taken, others) || is_before(others, taken);
+        self.group = self.group.and_then(|group| Some(group.min(group_of(taken, others)?)));
+        self.witness.get_or_insert(lanes);
+        None
+    }
+}
+
+/// The number of lanes of the aligned groups of each of which one lane, at the same place, goes another way.
+fn group_of(taken: u32, others: u32) -> Option<u32> {
+    let fewer = if taken.count_ones() <= others.count_ones() { taken } else { others };
+    let group = 32 / fewer.count_ones();
+    if taken | others != u32::MAX || !group.is_power_of_two() || group * fewer.count_ones() != 32 {
+        return None;
+    }
+    let every = u32::MAX / (u32::MAX >> (32 - group));
+    let first = fewer.trailing_zeros();
+    (first < group && fewer == every << first).then_some(group)
 }
 
 fn lanes_of(
@@ -219,6 +302,18 @@ pub struct Evidence {
     pub barrier: Option<Missed>,
     /// Whether the block's shape is known.
     pub shape_known: bool,
+    /// Whether a source shows it, and no compiled code.
+    pub is_source: bool,
+    /// Whether it stands in a loop.
+    pub in_loop: bool,
+    /// It is a step of a scan: what the lanes below hand up stands right before it.
+    pub is_scan: bool,
+    /// It decides how many turns a lane takes of a loop whose lanes start no more than a step apart.
+    pub is_strided: bool,
+    /// It compares a place with a number that is known only when the kernel runs.
+    pub is_bound: bool,
+    /// Parameters of the kernel that the condition is made of.
+    pub parameters: u32,
 }
 
 /// What becomes of threads that do not come to a barrier.
@@ -228,6 +323,8 @@ pub enum Missed {
     Exits,
     /// They go on to more code.
     GoesOn,
+    /// They come to other ones, as many as stand on this side.
+    Paired,
 }
 
 /// What there is to say of a branch.
@@ -256,6 +353,18 @@ const ONE_SIDED: f64 = 16.0;
 /// The side of a leader from which on a note is worth it.
 const LEADER: f64 = 64.0;
 
+/// Share of the environments in which some warp has to come to a branch, for what it does there to be told surely.
+const REACHED: f64 = 0.15;
+
+/// Share of environments in which the block has to part before a barrier, for an error.
+const PARTS: f64 = 0.5;
+
+/// The least that a warp which parts has to lose at a visit, in instructions that it could issue.
+const LOSS: f64 = 8.0;
+
+/// The side of the leaders of groups of lanes up to which it is no news.
+const GROUP_LEADER: f64 = 32.0;
+
 /// Whether a branch that was looked at in some environments may be worth a word when it is looked at in all.
 #[must_use]
 pub fn may_matter(evidence: &Evidence) -> bool {
@@ -265,22 +374,28 @@ pub fn may_matter(evidence: &Evidence) -> bool {
         None => evidence.is_loop,
     };
     let leads = evidence.index.leader && leader_side(evidence) >= LEADER && evidence.index.most > 0.0;
-    parts || spreads || leads || (evidence.barrier.is_some() && evidence.index.block)
+    parts || spreads || leads || (evidence.barrier.is_some() && parts_block(evidence))
+}
+
+/// Whether the threads of the block part because of the index, where a barrier stands on a side.
+fn parts_block(evidence: &Evidence) -> bool {
+    let own = evidence.index.block && !evidence.index.guessed;
+    own || loop_parts(evidence) || evidence.spread.is_some_and(|spread| evidence.is_loop && spread.parts > 0.0)
 }
 
 /// Judges a branch.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> Judgement {
+    let judged = judge_compiled(evidence);
+    if evidence.is_source { super::source::of_source(evidence, judged) } else { judged }
+}
+
+fn judge_compiled(evidence: &Evidence) -> Judgement {
     let by_index = cause(evidence);
     let confidence = confidence(evidence);
     let silent = |verdict, reason| Judgement { verdict, confidence, advice: Advice::Silent, reason };
-    let parts_block = evidence.index.block && by_index != Verdict::DivergentData;
-    if let (Some(missed), true) = (evidence.barrier, parts_block || loop_parts(evidence)) {
-        let (advice, reason) = match missed {
-            Missed::Exits => (Advice::Note, "a part of the block reaches the barrier, and the rest exits"),
-            Missed::GoesOn => (Advice::Warn, "a part of the block reaches the barrier, and the rest goes on"),
-        };
-        return Judgement { verdict: Verdict::BarrierInDivergent, confidence, advice, reason };
+    if let Some(missed) = evidence.barrier.filter(|_| parts_block(evidence) && by_index != Verdict::DivergentData) {
+        return at_barrier(evidence, missed);
     }
     let divergent = matches!(by_index, Verdict::DivergentIndex | Verdict::DivergentData);
     if let Some((taken, other)) = evidence.sides
@@ -297,24 +412,90 @@ pub fn judge(evidence: &Evidence) -> Judgement {
         Verdict::BoundarySplit => silent(by_index, "a threshold parts few warps"),
         Verdict::LeaderLane => {
             let heavy = evidence.sides.is_some_and(|(taken, other)| taken.weight.max(other.weight) >= LEADER);
-            let advice = if heavy && leader_side(evidence) >= LEADER { Advice::Note } else { Advice::Silent };
-            Judgement { verdict: by_index, confidence, advice, reason: "one side never has more than one lane" }
+            // One lane starts what the hardware then does by itself.
+            let starts = evidence.sides.is_some_and(|(taken, other)| taken.has.and(other.has).any(Traits::ASYNC));
+            let heavy = heavy && leader_side(evidence) >= LEADER;
+            let (advice, reason) = match (heavy, starts) {
+                _ if evidence.is_bound => (Advice::Silent, "a threshold leaves out one lane at most"),
+                (true, true) => (Advice::Silent, "one lane starts a copy or a tensor operation, or waits for one"),
+                (true, false) => (Advice::Note, "one side never has more than one lane"),
+                (false, _) => (Advice::Silent, "one side never has more than one lane"),
+            };
+            let confidence = if evidence.shape_known { Confidence::High } else { Confidence::Low };
+            Judgement { verdict: by_index, confidence, advice, reason }
         }
         Verdict::DivergentData => {
             let advice = if is_worth_a_word(evidence) { Advice::Note } else { Advice::Silent };
             Judgement { verdict: by_index, confidence, advice, reason: "lanes part where their data do" }
         }
         _ => {
+            if let Some(reason) = usual(evidence) {
+                return silent(by_index, reason);
+            }
             let loud = if confidence == Confidence::High { Advice::Warn } else { Advice::Note };
             let advice = if is_worth_a_word(evidence) { loud } else { Advice::Silent };
             let reason = match advice {
-                Advice::Silent if evidence.is_guard => "the loop behind it is judged",
                 Advice::Silent => "lanes part, and lose too little",
                 _ => "lanes part because of their index",
             };
             Judgement { verdict: by_index, confidence, advice, reason }
         }
     }
+}
+
+/// Judges a branch on a side of which stands a barrier, where the block parts.
+fn at_barrier(evidence: &Evidence, missed: Missed) -> Judgement {
+    let spread = evidence.spread.filter(|_| evidence.is_loop);
+    let parts = evidence.index.parts.max(spread.map_or(0.0, |spread| spread.parts));
+    let rare = evidence.index.reached < REACHED || parts < PARTS;
+    let confidence = if rare || !evidence.shape_known { Confidence::Low } else { Confidence::High };
+    let (advice, reason) = match missed {
+        Missed::Exits => (Advice::Note, "a part of the block reaches the barrier, and the rest exits"),
+        Missed::Paired => (Advice::Warn, "a part of the block reaches one barrier, and the rest another one"),
+        Missed::GoesOn => (Advice::Warn, "a part of the block reaches the barrier, and the rest goes on"),
+    };
+    let advice = if confidence == Confidence::High { advice } else { advice.min(Advice::Note) };
+    Judgement { verdict: Verdict::BarrierInDivergent, confidence, advice, reason }
+}
+
+/// Why nobody wants to hear of a branch at which lanes part, if that is so.
+fn usual(evidence: &Evidence) -> Option<&'static str> {
+    let sides = evidence.sides.filter(|_| !evidence.is_loop && !evidence.several);
+    let only = sides.filter(|(taken, other)| is_mostly_one(taken.weight.min(other.weight)));
+    let only = only.map(|(taken, other)| taken.weight.max(other.weight));
+    if evidence.is_guard {
+        return Some("the loop behind it is judged");
+    }
+    if !evidence.is_loop && !evidence.several && (evidence.index.of_all() < SPLIT || evidence.index.lone) {
+        return Some("few of the block's warps come there and part");
+    }
+    if evidence.is_strided {
+        return Some("lanes take turns of the loop in equal steps, and at most one more than others");
+    }
+    if only.is_some() && evidence.is_scan && evidence.index.threshold {
+        return Some("a step of a scan over the lanes");
+    }
+    if only.is_some_and(|weight| weight < GROUP_LEADER) && evidence.index.group.is_some() && !evidence.in_loop {
+        return Some("the leader of each group of lanes does little");
+    }
+    None
+}
+
+/// Instructions that a warp could issue and does not, at a visit in the mean of all warps.
+#[must_use]
+pub fn loss(split: &Split, sides: Option<(Side, Side)>) -> f64 {
+    split.of_all() * loss_of_parted(split, sides)
+}
+
+/// The same of a warp that parts: the instructions of the lesser side, where all lanes have something to do, else those of
+/// the only side, for the lanes that idle meanwhile.
+fn loss_of_parted(split: &Split, sides: Option<(Side, Side)>) -> f64 {
+    let Some((taken, other)) = sides else { return 0.0 };
+    let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
+    if !is_mostly_one(less) {
+        return less;
+    }
+    more * if taken.weight > other.weight { 1.0 - split.taking } else { split.taking }
 }
 
 /// Why lanes part, whatever it costs.
@@ -332,14 +513,14 @@ fn cause(evidence: &Evidence) -> Verdict {
         && let Some(spread) = evidence.spread
     {
         return match spread.share {
-            share if share >= SPLIT => Verdict::DivergentIndex,
+            share if share >= SPLIT && !spread.lone => Verdict::DivergentIndex,
             _ => Verdict::BoundarySplit,
         };
     }
     if index.leader && !evidence.is_loop {
         return if data.leader { Verdict::LeaderLane } else { Verdict::DivergentData };
     }
-    if index.mean >= SPLIT {
+    if index.mean >= SPLIT && !(index.lone && index.among >= 1.0) {
         return Verdict::DivergentIndex;
     }
     let is_edge = data.mean < 0.5 || index.mean >= 0.02;
@@ -351,11 +532,23 @@ fn loop_parts(evidence: &Evidence) -> bool {
 }
 
 fn confidence(evidence: &Evidence) -> Confidence {
-    let spreads = evidence.spread.is_some_and(|spread| spread.share >= 0.5);
-    let unclear = evidence.index.most > 0.0 && !(evidence.index.robust >= 0.5 || spreads);
-    let is_edge = evidence.index.mean < SPLIT && !loop_parts(evidence);
-    if (unclear && !is_edge) || !evidence.shape_known { Confidence::Low } else { Confidence::High }
+    let index = &evidence.index;
+    let spread = evidence.spread.filter(|_| evidence.is_loop);
+    let spreads = spread.is_some_and(|spread| spread.share >= 0.5);
+    let unclear = index.most > 0.0 && !(index.robust >= 0.5 || spreads);
+    let is_edge = index.mean < SPLIT && !loop_parts(evidence);
+    let rare = index.reached < REACHED || spread.is_some_and(|spread| spread.reached < REACHED);
+    // Numbers that the caller chooses together decide more than any that are drawn can tell.
+    let steady =
+        if evidence.is_loop { spread.is_some_and(|spread| spread.share >= STEADY) } else { index.robust >= STEADY };
+    let chosen = evidence.parameters >= 2 && !steady;
+    let is_low =
+        (!is_edge && (unclear || rare || chosen || index.guessed || evidence.is_bound)) || !evidence.shape_known;
+    if is_low { Confidence::Low } else { Confidence::High }
 }
+
+/// Share of environments, or of warps, from which on a condition does not hang on parameters.
+const STEADY: f64 = 0.95;
 
 /// The weight of the side that one lane runs.
 fn leader_side(evidence: &Evidence) -> f64 {
@@ -365,9 +558,9 @@ fn leader_side(evidence: &Evidence) -> f64 {
 
 /// Whether what is lost is more than the compiler's choices decide anyway.
 fn is_worth_a_word(evidence: &Evidence) -> bool {
+    let by_data = evidence.index.most == 0.0 && !loop_parts(evidence);
     if evidence.is_loop {
-        let by_data = evidence.index.most == 0.0 && !loop_parts(evidence);
-        return by_data || evidence.spread.is_some_and(|spread| spread.idle >= IDLE);
+        return by_data || evidence.spread.is_some_and(|spread| spread.idle >= IDLE && spread.behind() >= 1.0);
     }
     if evidence.is_guard {
         return false;
@@ -379,13 +572,14 @@ fn is_worth_a_word(evidence: &Evidence) -> bool {
     }
     let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
     let heavy = Traits::CALL.and(Traits::SLOW);
-    let enough =
-        if less > 0.0 { less >= TWO_SIDED || (more >= ONE_SIDED && is_mostly_one(less)) } else { more >= ONE_SIDED };
-    enough || taken.has.any(heavy) || other.has.any(heavy)
+    let enough = if is_mostly_one(less) { more >= ONE_SIDED } else { less >= TWO_SIDED };
+    let loses = by_data || loss_of_parted(&evidence.index, evidence.sides) >= LOSS;
+    (enough || taken.has.any(heavy) || other.has.any(heavy)) && loses
 }
 
 /// A side of an instruction or two is no second side.
-fn is_mostly_one(less: f64) -> bool {
+#[must_use]
+pub fn is_mostly_one(less: f64) -> bool {
     less <= 2.0
 }
 
@@ -442,6 +636,12 @@ mod tests {
             several: false,
             barrier: None,
             shape_known: true,
+            is_source: false,
+            in_loop: false,
+            is_scan: false,
+            is_strided: false,
+            is_bound: false,
+            parameters: 0,
         }
     }
 
@@ -483,20 +683,122 @@ mod tests {
         assert_eq!(sides(9.0, 9.0, Traits::default()).2, Advice::Warn);
         assert_eq!(sides(15.0, 0.0, Traits::default()), (Verdict::DivergentIndex, Confidence::High, Advice::Silent));
         assert_eq!(sides(16.0, 0.0, Traits::default()).2, Advice::Warn);
-        assert_eq!(sides(3.0, 3.0, Traits::CALL).2, Advice::Warn);
+        assert_eq!(sides(3.0, 3.0, Traits::CALL).2, Advice::Silent);
+        assert_eq!(sides(16.0, 9.0, Traits::CALL).2, Advice::Warn);
         assert_eq!(sides(30.0, 30.0, Traits::TRAP).2, Advice::Silent);
+    }
+
+    #[test]
+    fn one_warp_of_several_that_parts_is_not_worth_a_word() {
+        let first_warp = Value::of_threads(EXTENT, |thread| u64::from(thread < 32));
+        let lanes = Value::of_threads(EXTENT, |thread| u64::from(thread % 32 < 8));
+        let found = Split::count(&lanes, &first_warp, EXTENT, false);
+        assert_eq!((found.mean, found.of_all(), found.lone), (1.0, 0.125, true));
+        assert_eq!(told(&evidence(found)), (Verdict::DivergentIndex, Confidence::High, Advice::Silent));
+        let small = Extent { threads: 64, ..EXTENT };
+        let condition = Value::of_threads(small, |thread| u64::from(thread < 40));
+        let found = Split::count(&condition, &Value::constant(1), small, false);
+        assert_eq!(told(&evidence(found)), (Verdict::BoundarySplit, Confidence::High, Advice::Silent));
+        let alone = Extent { threads: 32, ..EXTENT };
+        let half = Value::of_threads(alone, |thread| u64::from(thread < 16));
+        let found = Split::count(&half, &Value::constant(1), alone, false);
+        assert_eq!(told(&evidence(found)), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
+    }
+
+    #[test]
+    fn a_group_has_one_lane_that_differs_at_the_same_place() {
+        let group = |taken: u32| group_of(taken, !taken);
+        assert_eq!((group(0x1111_1111), group(0x8080_8080), group(0x5555_5555)), (Some(4), Some(8), Some(2)));
+        assert_eq!((group(!0x0001_0001), group(1), group(0x0000_0003)), (Some(16), Some(32), None));
+        assert_eq!(group_of(0x0000_0101, 0x0000_fefe), None, "half of the warp comes there");
+    }
+
+    #[test]
+    fn the_leader_of_a_group_is_told_where_it_does_much_or_does_it_again_and_again() {
+        let quads = split(|thread| u64::from(thread % 4 == 0));
+        let advice = |weight: f64, in_loop| {
+            let sides = Some((Side { weight, ..Side::default() }, Side::default()));
+            told(&Evidence { sides, in_loop, ..evidence(quads) }).2
+        };
+        assert_eq!(
+            (advice(24.0, false), advice(40.0, false), advice(24.0, true)),
+            (Advice::Silent, Advice::Warn, Advice::Warn)
+        );
+        let odd = Evidence { sides: evidence(quads).sides, ..evidence(split(|thread| (thread % 2) as u64)) };
+        assert_eq!(told(&odd).2, Advice::Warn);
+    }
+
+    #[test]
+    fn a_step_of_a_scan_is_silent_and_half_of_a_warp_is_not() {
+        let upper = split(|thread| u64::from(thread % 32 >= 16));
+        let sides = Some((Side { weight: 20.0, ..Side::default() }, Side::default()));
+        let step = |is_scan| told(&Evidence { is_scan, sides, ..evidence(upper) }).2;
+        assert_eq!((step(true), step(false)), (Advice::Silent, Advice::Warn));
+    }
+
+    #[test]
+    fn what_few_environments_or_several_parameters_show_is_a_note() {
+        let odd = split(|thread| (thread % 2) as u64);
+        let rare = Split { reached: 0.1, ..odd };
+        assert_eq!(told(&evidence(rare)), (Verdict::DivergentIndex, Confidence::Low, Advice::Note));
+        let guessed = Split { guessed: true, ..odd };
+        assert_eq!(told(&evidence(guessed)).2, Advice::Note);
+        assert_eq!(told(&Evidence { parameters: 2, ..evidence(odd) }).2, Advice::Warn, "whatever they are");
+        let chosen = Evidence { parameters: 2, ..evidence(Split { robust: 0.8, ..odd }) };
+        assert_eq!(told(&chosen).2, Advice::Note);
+        assert_eq!(told(&Evidence { parameters: 1, ..chosen }).2, Advice::Warn);
+    }
+
+    #[test]
+    fn little_that_is_lost_at_a_visit_is_silent() {
+        let most = split(|thread| u64::from(thread % 8 != 0));
+        let sides = |weight: f64| Some((Side { weight, ..Side::default() }, Side::default()));
+        let advice = |weight: f64| told(&Evidence { sides: sides(weight), in_loop: true, ..evidence(most) }).2;
+        assert_eq!((advice(40.0), advice(80.0)), (Advice::Silent, Advice::Warn));
+    }
+
+    #[test]
+    fn a_leader_that_starts_a_copy_is_silent() {
+        let leader = split(|thread| u64::from(thread % 32 == 0));
+        let advice = |has| {
+            let sides = Some((Side { weight: 90.0, has }, Side::default()));
+            told(&Evidence { sides, ..evidence(leader) }).2
+        };
+        assert_eq!((advice(Traits::STORE), advice(Traits::ASYNC)), (Advice::Note, Advice::Silent));
+    }
+
+    #[test]
+    fn a_barrier_is_an_error_only_where_the_block_surely_parts() {
+        let roles = split(|thread| u64::from(thread < 64));
+        let advice = |split, missed| {
+            let judgement = judge(&Evidence { barrier: Some(missed), ..evidence(split) });
+            (judgement.verdict, judgement.advice)
+        };
+        let found = |advice| (Verdict::BarrierInDivergent, advice);
+        assert_eq!(advice(roles, Missed::GoesOn), found(Advice::Warn));
+        assert_eq!(advice(roles, Missed::Paired), found(Advice::Warn));
+        assert_eq!(advice(Split { parts: 0.3, ..roles }, Missed::GoesOn), found(Advice::Note));
+        assert_eq!(advice(Split { reached: 0.1, ..roles }, Missed::Paired), found(Advice::Note));
+        let guessed = Split { guessed: true, ..roles };
+        assert_eq!(advice(guessed, Missed::GoesOn), (Verdict::WarpUniform, Advice::Silent));
+        let unknown = Evidence { barrier: Some(Missed::GoesOn), shape_known: false, ..evidence(roles) };
+        assert_eq!(judge(&unknown).advice, Advice::Note);
     }
 
     #[test]
     fn a_loop_is_judged_by_how_far_apart_lanes_leave_it() {
         let tail = split(|thread| u64::from(thread < 40));
         let left = |share: f64, idle: f64| {
-            let spread = Some(Spread { share, idle, trips: (10.0, 5.0) });
+            let spread = Spread { share, idle, trips: (10.0, 5.0), parts: 1.0, reached: 1.0, lone: false };
+            let spread = Some(spread);
             told(&Evidence { is_loop: true, spread, ..evidence(tail) })
         };
         assert_eq!(left(1.0, 0.5), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
         assert_eq!(left(1.0, 0.05).2, Advice::Silent);
         assert_eq!(left(0.1, 0.05), (Verdict::BoundarySplit, Confidence::High, Advice::Silent));
+        let short = Spread { share: 1.0, idle: 0.3, trips: (2.0, 1.4), parts: 1.0, reached: 1.0, lone: false };
+        let short = Evidence { is_loop: true, spread: Some(short), ..evidence(tail) };
+        assert_eq!(told(&short).2, Advice::Silent, "the last lane is less than an iteration behind");
     }
 
     #[test]

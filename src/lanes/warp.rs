@@ -77,8 +77,10 @@ pub fn exchanges(module: &Module, one: &Function, body: &mut Body) -> Vec<Exchan
         found.extend(old_forms(module, body).map(|(statement, at, by)| (statement, at, by, 1)));
     }
     if volatile {
-        let code = Code::read(&module.text, body, &module.text[one.parameters.clone()]);
-        let is_warp = one.bounds.required.is_some_and(|block| block.threads() <= LANES);
+        let code = Code::read(&module.text, body, &module.text[one.parameters.clone()], &one.flow);
+        // A source says so where it reduces within a warp.
+        let is_source = module.positions().is_some();
+        let is_warp = is_source || one.bounds.required.is_some_and(|block| block.threads() <= LANES);
         found.extend(chains(module, &code, is_warp));
     }
     found.sort_unstable_by_key(|(statement, ..)| *statement);
@@ -241,7 +243,7 @@ mod tests {
             ".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n{body}\nret;\n}}\n"
         );
         let mut report = Report::default();
-        read_ptx(text.into_bytes().into(), "k.ptx", &mut report).expect("PTX");
+        read_ptx(text.into_bytes(), "k.ptx", &mut report).expect("PTX");
         let module = &report.modules[0];
         let all = exchanges(module, &module.functions[0], &mut Body::default());
         all.into_iter().map(|one| (one.by, one.count)).collect()

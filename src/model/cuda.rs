@@ -7,7 +7,8 @@ use super::{BlockSize, Bytes, NameId, Quote};
 /// A CUDA source as read. Its text is not kept: a tree of sources may be larger than memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Unit {
-    /// An index into [`super::Report::inputs`].
+    /// An index into [`super::Report::inputs`]; for a file that was only searched for what others name, one of
+    /// [`super::Report::sources`], from [`super::Place::SOURCE`] on.
     pub input: u32,
     /// Its kernels, in order, prototypes included.
     pub declarations: Vec<Declaration>,
@@ -26,6 +27,8 @@ pub struct Declaration {
     pub is_template: bool,
     /// Whether its name was made by a macro, so that it is only known in part.
     pub is_macro_made: bool,
+    /// How many parameters it has; `None` where a pack or a macro leaves that open.
+    pub parameters: Option<u32>,
     /// The line that names it, which a person goes to.
     pub quote: Quote,
     /// The bytes of the identifier in the text of that line.

@@ -31,6 +31,8 @@ pub struct Kernel {
     pub records: u32,
     /// Where the figures stand.
     pub evidence: Evidence,
+    /// What sources say of it, an index into [`super::Report::families`].
+    pub family: Option<u32>,
 }
 
 impl Kernel {
@@ -49,7 +51,14 @@ impl Kernel {
             registers_before_link: None,
             records: 0,
             evidence: Evidence::default(),
+            family: None,
         }
+    }
+
+    /// Whether sources are all that tells of it.
+    #[must_use]
+    pub fn is_declared_only(&self) -> bool {
+        self.family.is_some() && self.records == 0 && self.evidence.first().is_none()
     }
 }
 

@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 
 mod arch;
+mod arguments;
 mod base;
 mod bytes;
 mod cuda;
+mod family;
+mod flow;
 mod kernel;
 mod launch;
 mod mangled;
@@ -16,15 +19,18 @@ mod ptx;
 pub mod symbol;
 
 pub use arch::{Arch, ArchError, Suffix};
+pub use arguments::{Alike, alike};
 pub use base::base;
 pub use bytes::Bytes;
 pub use cuda::{Array, ArraySpace, Declaration, LaunchForm, LaunchSite, SourceBounds, Stated, Unit};
+pub use family::{Family, Spot};
+pub use flow::{Flow, Jump, Way};
 pub use kernel::{Evidence, Kernel, Kind, LinkSource, Linked, Place, Quote, Resources};
 pub use launch::{BlockSize, BlockSizeError, SizeError, parse_size};
 pub use message::{Message, MessageKind, Unread};
 pub use names::{NameId, Names};
 pub use percent::percent;
-pub use ptx::{Bounds, Function, Module};
+pub use ptx::{Bounds, Function, Module, Origin, Positions};
 
 /// Everything that was read from all inputs.
 #[derive(Debug, Clone, Default)]
@@ -45,8 +51,12 @@ pub struct Report {
     pub modules: Vec<Module>,
     /// CUDA C++ sources, in the order in which they were read.
     pub units: Vec<Unit>,
+    /// What the sources say of each kernel that they declare.
+    pub families: Vec<Family>,
     /// The names, as shown, of source files that findings have their place in.
     pub sources: Vec<String>,
+    /// Whether kernels were left out that nobody asked about.
+    pub is_filtered: bool,
     /// The name of the configuration as shown, where findings may have their place in it.
     pub config: Option<String>,
 }
@@ -97,4 +107,6 @@ pub struct InputFacts {
     pub binary: bool,
     /// True when the input is PTX that could not be read to its end.
     pub torn: bool,
+    /// True when the input is a CUDA C++ source.
+    pub is_source: bool,
 }

@@ -4,19 +4,71 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Arch, BlockSize, Kind, NameId};
+use super::{Arch, BlockSize, Flow, Kind, NameId, Spot};
 
 /// A PTX file as read. Instructions stay in the text, and are read again by who analyses them.
 #[derive(Clone)]
 pub struct Module {
     /// An index into [`super::Report::inputs`].
     pub input: u32,
-    /// The text.
-    pub text: Arc<[u8]>,
+    /// The text, as it was read: it is not copied.
+    pub text: Arc<Vec<u8>>,
     /// The files that `.loc` numbers: the number, and the bytes of the name within its quotes.
     pub files: Vec<(u32, Range<usize>)>,
     /// Every function with a body, in order.
     pub functions: Vec<Function>,
+    /// Whether a compiler wrote it, or it was made from a source.
+    pub origin: Origin,
+}
+
+/// Where the text of a module comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A compiler.
+    #[default]
+    Compiler,
+    /// A CUDA C++ source, without what a compiler makes of it.
+    Source(Arc<Positions>),
+}
+
+/// Where parts of a text that was made from a source stand in the source. All rise.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Positions {
+    /// Conditional branches: their bytes in the text, and the bytes of the statements that they are of.
+    pub branches: Vec<(u32, Range<u32>)>,
+    /// Barriers for the whole block, likewise with the byte that each stands at.
+    pub barriers: Vec<(u32, u32)>,
+    /// Exchanges between lanes that do not wait, likewise with the word that the source has.
+    pub exchanges: Vec<(u32, Box<[u8]>)>,
+}
+
+impl Positions {
+    /// The bytes of the statement that a branch is of.
+    #[must_use]
+    pub fn statement(&self, branch: u32) -> Option<&Range<u32>> {
+        let at = self.branches.binary_search_by_key(&branch, |(at, _)| *at).ok()?;
+        Some(&self.branches[at].1)
+    }
+
+    /// The byte that a barrier stands at.
+    #[must_use]
+    pub fn barrier(&self, barrier: u32) -> Option<u32> {
+        let at = self.barriers.binary_search_by_key(&barrier, |(at, _)| *at).ok()?;
+        Some(self.barriers[at].1)
+    }
+
+    /// Whether a barrier stands within these bytes.
+    #[must_use]
+    pub fn waits_within(&self, bytes: &Range<u32>) -> bool {
+        self.barriers.iter().any(|(_, byte)| bytes.contains(byte))
+    }
+
+    /// The word that an exchange is written with.
+    #[must_use]
+    pub fn exchange(&self, exchange: u32) -> Option<&[u8]> {
+        let at = self.exchanges.binary_search_by_key(&exchange, |(at, _)| *at).ok()?;
+        Some(&self.exchanges[at].1)
+    }
 }
 
 impl fmt::Debug for Module {
@@ -26,6 +78,15 @@ impl fmt::Debug for Module {
 }
 
 impl Module {
+    /// Where its parts stand in the source that it was made from.
+    #[must_use]
+    pub fn positions(&self) -> Option<&Positions> {
+        match &self.origin {
+            Origin::Compiler => None,
+            Origin::Source(positions) => Some(positions),
+        }
+    }
+
     /// The name of the file with this number, as the compiler was told it.
     #[must_use]
     pub fn file(&self, number: u32) -> Option<&[u8]> {
@@ -37,29 +98,35 @@ impl Module {
     #[must_use]
     pub fn is_header_of_toolkit(&self, number: u32) -> bool {
         let Some(name) = self.file(number) else { return false };
-        let mut folders = name.split(|byte| matches!(byte, b'/' | b'\\')).rev().skip(1).peekable();
-        let mut is_toolkit = false;
-        while let Some(folder) = folders.next() {
+        let mut parts = name.split(|byte| matches!(byte, b'/' | b'\\')).rev().peekable();
+        let file = parts.next().unwrap_or_default();
+        let mut is_toolkit = HEADERS.iter().any(|start| file.starts_with(start));
+        while let Some(folder) = parts.next() {
+            let folder = folder.to_ascii_lowercase();
+            let above = parts.peek().copied();
             // The first of an absolute path: `/usr`.
-            let is_top = folders.peek().is_some_and(|above| above.is_empty()) && name.starts_with(b"/");
-            is_toolkit |= (is_top && folder == b"usr") || TOOLKIT.contains(&folder.to_ascii_lowercase().as_slice());
+            let is_top = above.is_some_and(|above| above.is_empty()) && name.starts_with(b"/");
+            let is_wheel = folder == b"nvidia" && above.is_some_and(|above| above.ends_with(b"-packages"));
+            is_toolkit |= is_wheel || (is_top && folder == b"usr") || TOOLKIT.contains(&folder.as_slice());
         }
         is_toolkit
     }
 }
 
 /// Folders that hold headers of the toolkit.
-const TOOLKIT: [&[u8]; 9] = [
+const TOOLKIT: [&[u8]; 7] = [
     b"cub",
     b"thrust",
     b"cccl",
     b"libcudacxx",
-    b"crt",
-    b"nvidia",
     b"nvidia gpu computing toolkit",
     b"cooperative_groups",
     b"x86_64-linux",
 ];
+
+/// How the names of headers of the toolkit begin that device code comes from, wherever they lie.
+const HEADERS: [&[u8]; 6] =
+    [b"curand_", b"cuda_fp16.", b"cuda_bf16.", b"cuda_pipeline", b"cooperative_groups", b"sm_30_intrinsics."];
 
 /// A function of a PTX module.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +161,10 @@ pub struct Function {
     pub instructions: u32,
     /// Its calls.
     pub calls: u32,
+    /// Where control goes in it.
+    pub flow: Flow,
+    /// The declaration that it was made from, of a kernel in a source.
+    pub declared: Option<Spot>,
     /// The kernel that it is, an index into [`super::Report::kernels`]; none where a filter left that out.
     pub kernel: Option<u32>,
 }
@@ -120,8 +191,14 @@ mod tests {
     #[test]
     fn headers_of_the_toolkit_are_told_from_the_users_own() {
         let foreign = |name: &str| {
-            let text: Arc<[u8]> = name.as_bytes().into();
-            let module = Module { input: 0, text, files: vec![(1, 0..name.len())], functions: Vec::new() };
+            let text = Arc::new(name.as_bytes().to_vec());
+            let module = Module {
+                input: 0,
+                text,
+                files: vec![(1, 0..name.len())],
+                functions: Vec::new(),
+                origin: Origin::Compiler,
+            };
             module.is_header_of_toolkit(1)
         };
         assert!(foreign("/usr/local/cuda-13.0/include/cuda_fp16.hpp"));

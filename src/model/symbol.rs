@@ -97,7 +97,7 @@ pub fn short(name: &[u8]) -> String {
             let text = String::from_utf8_lossy(name);
             match signature_name(&text) {
                 Some(called) => without_namespaces(&tidy(called)).to_owned(),
-                None => text.into_owned(),
+                None => without_namespaces(&text).to_owned(),
             }
         }
     };
@@ -413,6 +413,75 @@ pub fn is_of_device_runtime(name: &[u8]) -> bool {
     name.starts_with(b"__nv_static_") && memchr::memmem::find(name, b"cuda_device_runtime").is_some()
 }
 
+/// The template arguments of a kernel, as `float,4`: without blanks, casts and versions of namespaces; `None` where it has
+/// none, or is not understood.
+#[must_use]
+pub fn arguments(name: &[u8]) -> Option<String> {
+    let demangled = demangle_with(name, DemangleOptions::new().no_params().no_return_type());
+    let text = match demangled {
+        Some(text) => tidy(&text),
+        None => tidy(signature_name(&String::from_utf8_lossy(name))?),
+    };
+    let inner = text.strip_suffix('>')?;
+    let open = opening_of_last(inner)?;
+    Some(inner[open + 1..].chars().filter(|c| !c.is_whitespace()).collect())
+}
+
+/// Where the list begins that the end of `text` is in.
+fn opening_of_last(text: &str) -> Option<usize> {
+    let mut depth = 0_i32;
+    for (at, byte) in text.bytes().enumerate().rev() {
+        match byte {
+            b'>' | b')' => depth += 1,
+            b'<' | b'(' if depth == 0 => return (byte == b'<').then_some(at),
+            b'<' | b'(' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// How many parameters a kernel has by its name; `None` where that does not tell it.
+#[must_use]
+pub fn parameters(name: &[u8]) -> Option<u32> {
+    let text = demangle(name).map_or_else(|| String::from_utf8_lossy(name), Cow::Owned);
+    let open = position_at_depth_0(&text, |rest| rest.starts_with('(') && !rest.starts_with("(anonymous"))?;
+    let inner = text[open + 1..].trim_end().strip_suffix(')')?;
+    if inner.is_empty() || inner == "void" {
+        return Some(0);
+    }
+    let mut depth = 0_i32;
+    let mut count = 1;
+    for byte in inner.bytes() {
+        match byte {
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'>' | b')' | b']' | b'}' => depth -= 1,
+            b',' if depth == 0 => count += 1,
+            _ => {}
+        }
+    }
+    (depth == 0).then_some(count)
+}
+
+/// The name of the file that a name was declared in, for what is static in a file or in an anonymous namespace, with all but
+/// letters and digits as `_`: `basic_cu` of `_GLOBAL__N__0209cbc7_8_basic_cu_165af4d4`.
+#[must_use]
+pub fn file_of(name: &[u8]) -> Option<&[u8]> {
+    const LEADS: [&[u8]; 2] = [b"_GLOBAL__N__", b"__nv_static_"];
+    let (lead, at) = LEADS.iter().find_map(|lead| Some((*lead, memchr::memmem::find(name, lead)?)))?;
+    let mut rest = &name[at + lead.len()..];
+    if lead == LEADS[1] {
+        // The length of all that follows.
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        rest = rest[digits..].strip_prefix(b"__")?;
+    }
+    let hash = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let rest = rest[hash..].strip_prefix(b"_")?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let length: usize = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+    rest[digits..].strip_prefix(b"_")?.get(..length).filter(|file| !file.is_empty())
+}
+
 /// The name without what differs from build to build: the hash that the name of an anonymous namespace holds.
 #[must_use]
 pub fn key(name: &[u8]) -> Cow<'_, [u8]> {
@@ -512,6 +581,34 @@ mod tests {
     }
 
     #[test]
+    fn arguments_parameters_and_file_are_read_off_a_name() {
+        for (name, expected) in [
+            ("_Z8pressureILi128EEvPfPKf", Some("128")),
+            ("_ZN2wl6detail8pack_sumIdLi8EEEvNS0_4PackIT_XT0_EEEPS3_", Some("double,8")),
+            ("_Z1kI1AIiEEvPT_", Some("A<int>")),
+            ("void k<(bool)1, (ggml_type)-2>(int)", Some("true,-2")),
+            ("_ZN1AIiE1fEPf", None),
+            ("scale_c", None),
+        ] {
+            assert_eq!(arguments(name.as_bytes()).as_deref(), expected, "{name}");
+        }
+        for (name, expected) in [
+            ("_Z8pressureILi128EEvPfPKf", Some(2)),
+            ("_Z5emptyv", Some(0)),
+            ("_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi", Some(1)),
+            ("sweepCells(grid, int*, std::pair<int, int>)", Some(3)),
+            ("scale_c", None),
+        ] {
+            assert_eq!(parameters(name.as_bytes()), expected, "{name}");
+        }
+        let file = |name: &'static str| file_of(name.as_bytes()).map(String::from_utf8_lossy);
+        let anonymous = "_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi";
+        assert_eq!(file(anonymous).as_deref(), Some("basic_cu"));
+        assert_eq!(file("__nv_static_21__0209cbc7_5_st_cu_rec__Z4statPf").as_deref(), Some("st_cu"));
+        assert_eq!(file("_Z5emptyv"), None);
+    }
+
+    #[test]
     fn a_key_survives_another_build() {
         let (one, two) = (
             b"_ZN40_GLOBAL__N__0209cbc7_8_basic_cu_165af4d411anon_kernelEPi",
@@ -541,6 +638,7 @@ mod tests {
                     damaged[at] = byte;
                     assert!(short(&damaged).chars().count() <= MAX_SHORT + 5, "{name}");
                     let _ = (key(&damaged), crate::model::base(&damaged), is_of_device_runtime(&damaged));
+                    let _ = (arguments(&damaged), parameters(&damaged), file_of(&damaged));
                 }
                 let _ = (short(&name.as_bytes()[..at]), crate::model::base(&name.as_bytes()[..at]));
             }

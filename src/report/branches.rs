@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::Style;
 use super::excerpt;
 use super::json::VERSION;
-use crate::analyse::Found;
+use crate::analyse::{BlockSource, Found};
 use crate::finding::Level;
 use crate::lanes::cost::Side;
 use crate::lanes::verdict::{Advice, Confidence, Verdict};
@@ -19,7 +19,7 @@ use crate::rules::{Context, loudest_of_barrier};
 struct WireBranch {
     path: String,
     line: u32,
-    ptx_line: u32,
+    ptx_line: Option<u32>,
     kernel: String,
     arch: Option<String>,
     block: [u32; 3],
@@ -35,6 +35,11 @@ struct WireBranch {
 
 /// What is said of a branch that was not followed to its condition.
 const NOT_FOLLOWED: &str = "its condition takes too long to follow";
+
+/// The line of the PTX; a source has none.
+fn ptx_line(found: &Found<'_>) -> Option<u32> {
+    found.module.positions().is_none().then(|| found.ptx_line())
+}
 
 /// Where a branch stands: the outermost line of its source, under the name that findings have it, else its line in the PTX.
 fn place(context: &Context<'_>, found: &Found<'_>) -> (String, u32) {
@@ -62,13 +67,13 @@ fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
     WireBranch {
         path,
         line,
-        ptx_line: found.ptx_line(),
+        ptx_line: ptx_line(found),
         kernel,
         arch: found.function.arch.map(|arch| arch.to_string()),
         block: [branch.shape.x, branch.shape.y, branch.shape.z],
         verdict: judgement.map(|judgement| judgement.verdict.name()),
         confidence: judgement.map(|judgement| judgement.confidence.name()),
-        split_share: judgement.filter(|one| one.verdict != Verdict::DivergentData).map(|_| branch.split.mean),
+        split_share: judgement.filter(|one| one.verdict != Verdict::DivergentData).map(|_| branch.split.of_all()),
         taken_cost: branch.sides.map(|(taken, _)| taken.weight),
         fallthrough_cost: branch.sides.map(|(_, other)| other.weight),
         idle_share: branch.spread.map(|spread| spread.idle),
@@ -141,7 +146,19 @@ pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) 
         "{blank}{}: {loud} reported, {notes} worth a note, {} silent",
         style.strong(format!("{total} branch{}", plural(total))),
         total - loud - notes,
-    )
+    )?;
+    if context.report.units.is_empty() {
+        return Ok(());
+    }
+    let left_out =
+        "of sources, the functions are listed in which a branch may part the lanes of a warp; PTX has every branch";
+    writeln!(out, "{}", style.faint(left_out))
+}
+
+/// Whether launches tell the blocks of a kernel.
+fn is_launched(context: &Context<'_>, found: &Found<'_>) -> bool {
+    let told = found.function.kernel.and_then(|at| context.numbers.told(at as usize));
+    told.and_then(|told| told.block).is_some_and(|(_, source)| source == BlockSource::LaunchSite)
 }
 
 fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
@@ -155,6 +172,7 @@ fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn
         .collect();
     let block = match (found.shapes.known, shapes.as_slice()) {
         (true, [one]) => format!("blocks of {one}"),
+        (_, all) if is_launched(context, found) => format!("blocks of {}, as it is launched", all.join(" or ")),
         (_, all) => format!("blocks of {}, as nothing tells the shape", all.join(" or ")),
     };
     writeln!(out, "{}{} {}", style.strong(name), style.faint(arch), style.faint(format!("({block})")))
@@ -179,7 +197,7 @@ impl Row {
         let share = match judgement {
             // How many warps data split is not known.
             Some(judgement) if !matches!(judgement.verdict, Verdict::WarpUniform | Verdict::DivergentData) => {
-                percent(branch.split.mean)
+                percent(branch.split.of_all())
             }
             _ => String::new(),
         };
@@ -188,7 +206,7 @@ impl Row {
         let reason = judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason);
         Row {
             place: format!("{}:{line}", excerpt::short_path(&path, 40)),
-            ptx: format!("ptx:{}", found.ptx_line()),
+            ptx: ptx_line(found).map_or_else(String::new, |line| format!("ptx:{line}")),
             verdict: judgement.map_or("?", |judgement| judgement.verdict.name()),
             share,
             costs: branch.sides.map_or_else(String::new, costs),

@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::excerpt;
 use super::fingerprint::fingerprint;
-use crate::analyse::{BlockSource, Judged};
+use crate::analyse::{BlockSource, Judged, launches_of};
 use crate::finding::{Fact, Finding, Level};
 use crate::gpu::Limiter;
-use crate::model::{Kernel, Kind, NameId, Names, symbol};
+use crate::model::{Bytes, Kernel, Kind, NameId, Names, Place, Report, Spot, symbol};
 use crate::rules::Context;
 use crate::settle::{Settled, Verdict};
 
@@ -44,8 +44,8 @@ struct WireKernel<'a> {
     ambiguous: bool,
     launch: WireLaunch,
     occupancy: Vec<WireOccupancy<'a>>,
-    launches: [(); 0],
-    declared_at: Option<()>,
+    launches: Vec<WireSite<'a>>,
+    declared_at: Option<WirePlace<'a>>,
     reported_at: Option<WirePlace<'a>>,
 }
 
@@ -57,6 +57,16 @@ struct WireLaunch {
     max_threads: Option<u32>,
     min_blocks: Option<u32>,
     cluster: Option<[u32; 3]>,
+}
+
+/// A launch as a source shows it; what is no constant is `null`.
+#[derive(Serialize)]
+struct WireSite<'a> {
+    path: &'a str,
+    line: u32,
+    grid: Option<[u32; 3]>,
+    block: Option<[u32; 3]>,
+    dynamic_shared_bytes: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -164,6 +174,9 @@ pub(super) fn kernel_list(context: &Context<'_>, after: &str, out: &mut dyn Writ
     let mut signatures = Signatures::default();
     list("kernels", context.report.kernels.iter().enumerate(), after, out, |(at, kernel), out| {
         let demangled = kernel.name.and_then(|name| signatures.of(&context.report.names, name));
+        let declared = || kernel.name.and_then(|name| std::str::from_utf8(context.report.names.get(name)).ok());
+        // The name of one that only sources tell of is what a person wrote.
+        let demangled = if demangled.is_none() && kernel.is_declared_only() { declared() } else { demangled };
         serde_json::to_writer(out, &wire_kernel(context, at, kernel, demangled)).map_err(io::Error::from)
     })
 }
@@ -225,10 +238,26 @@ fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel, demangled:
         ambiguous: kernel.ambiguous,
         launch: launch(context, at, kernel, &judged),
         occupancy: judged.iter().map(|judged| wire_occupancy(context, kernel, judged)).collect(),
-        launches: [],
-        declared_at: None,
-        reported_at: kernel.evidence.first().map(|place| WirePlace { path: report.file_of(place), line: place.line }),
+        launches: launches_of(report, kernel).into_iter().filter_map(|spot| wire_site(report, spot)).collect(),
+        declared_at: report.declared(at).map(|declared| wire_place(report, declared.quote.place)),
+        reported_at: kernel.evidence.first().map(|place| wire_place(report, place)),
     }
+}
+
+fn wire_place(report: &Report, place: Place) -> WirePlace<'_> {
+    WirePlace { path: report.file_of(place), line: place.line }
+}
+
+fn wire_site(report: &Report, spot: Spot) -> Option<WireSite<'_>> {
+    let site = report.launch(spot)?;
+    let whole = |sizes: [Option<u32>; 3]| Some([sizes[0]?, sizes[1]?, sizes[2]?]);
+    Some(WireSite {
+        path: report.file_of(site.quote.place),
+        line: site.quote.place.line,
+        grid: whole(site.grid),
+        block: whole(site.block),
+        dynamic_shared_bytes: site.dynamic_shared.map(Bytes::get),
+    })
 }
 
 /// Demangled names that were lately needed: one kernel has a record for each architecture and each set of figures, and

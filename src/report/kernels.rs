@@ -130,6 +130,7 @@ fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 10] {
                 BlockSource::Comment
                 | BlockSource::Config
                 | BlockSource::ReqNtid
+                | BlockSource::LaunchSite
                 | BlockSource::Option
                 | BlockSource::LaunchBounds => "",
             };

@@ -217,6 +217,7 @@ mod tests {
         let best = || suggest_block_size(&gpu.target, &launch, None).expect("a launch").threads;
         let launch = launch.with_threads(if told { launch.threads } else { best() });
         let judged = Judged {
+            site: None,
             gpu: 0,
             launch,
             block: BlockSize::new(launch.threads, 1, 1).expect("a block"),

@@ -3,10 +3,11 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Message, Says, each, finding, ptx_label};
+use super::branch::{Message, Says, cap, each, finding, ptx_label};
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
-use crate::lanes::verdict::{Missed, Verdict};
+use crate::lanes::cost::Traits;
+use crate::lanes::verdict::{Advice, Confidence, Missed, Verdict};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -25,10 +26,31 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
 /// The loudest that a finding on such a branch may be.
 #[must_use]
 pub fn loudest(found: &Found<'_>) -> Option<Level> {
+    let judgement = found.branch.judgement?;
+    if found.module.positions().is_some() {
+        return level_in_source(found, judgement.advice);
+    }
     Some(match found.branch.missed? {
-        Missed::Exits if !may_wait(found) => Level::Note,
-        Missed::Exits | Missed::GoesOn => Level::Deny,
+        Missed::Exits if may_wait(found) && judgement.confidence == Confidence::High => Level::Deny,
+        Missed::Exits => Level::Note,
+        Missed::Paired => cap(judgement)?.min(Level::Warn),
+        Missed::GoesOn => cap(judgement)?,
     })
+}
+
+/// How loud a source makes it: a barrier within what threads decide is wrong, and one that threads leave before is often meant.
+/// Where both sides come to one behind the statement, it is not this branch that decides.
+fn level_in_source(found: &Found<'_>, advice: Advice) -> Option<Level> {
+    let positions = found.module.positions()?;
+    let is_within = positions.waits_within(positions.statement(found.branch.at)?);
+    let (taken, other) = found.branch.sides?;
+    let is_shared = taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER);
+    match advice {
+        Advice::Silent => None,
+        _ if is_shared && !is_within => None,
+        Advice::Note => Some(Level::Note),
+        Advice::Warn => Some(if is_within { Level::Deny } else { Level::Warn }),
+    }
 }
 
 /// Whether a barrier may wait for threads that have exited: that it does not is promised from 7.0 on.
@@ -43,6 +65,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (does, help) = match found.function.arch {
         Some(arch) if exits && may_wait(&found) => (format!("exits, which {arch} may wait for"), EXIT),
         _ if exits => ("exits".to_owned(), EXIT),
+        _ if found.branch.missed == Some(Missed::Paired) => ("reaches another one".to_owned(), PAIRED),
         _ => ("goes on to other code".to_owned(), GO_ON),
     };
     let what = format!("part of a block of {name} misses the barrier behind this branch");
@@ -58,6 +81,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 const EXIT: &str = "guard the work instead of returning early, so that all threads come to the barrier: CUDA allows \
                     `__syncthreads()` only where the whole block decides alike";
+
+const PAIRED: &str = "both sides hold a barrier: put one behind the place where they meet, which every thread reaches; that two of \
+                      them pair is no promise of CUDA's, which allows `__syncthreads()` only where the whole block decides \
+                      alike";
 
 const GO_ON: &str = "move the barrier out of the branch, and guard the work before and after it instead: CUDA allows \
                      `__syncthreads()` only where the whole block decides alike, else the block may hang";
@@ -103,6 +130,47 @@ mod tests {
             ]
         );
         assert!(lint(&early_return().replace("sm_90", "sm_70"), &[])[0].starts_with("note["));
+    }
+
+    #[test]
+    fn a_barrier_on_each_side_is_a_warning_that_says_so() {
+        let both = |other: &str| format!("{FIRST_100}\n@%p1 bra A;\n{WAIT}bra.uni MEET;\nA:\n{other}MEET:");
+        assert_eq!(
+            lint(&kernel(&both(WAIT)), &[]),
+            [
+                "warning[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and reaches another one"
+            ]
+        );
+        assert!(human(&kernel(&both(WAIT)), &[]).contains("both sides hold a barrier"));
+        let twice = lint(&kernel(&both(&WAIT.repeat(2))), &[]);
+        assert!(twice[0].starts_with("error["), "{twice:?}");
+    }
+
+    #[test]
+    fn an_assertion_that_several_checks_share_is_no_way_past_a_barrier() {
+        let fail = |call: &str| {
+            format!(
+                "@%p1 bra FAIL;\n{WAIT}setp.ge.u32 %p2, %t, 101;\n@%p2 bra FAIL;\n{WAIT}bra.uni END;\nFAIL:\n{call}\n"
+            )
+        };
+        let assertion = "{ call.uni __assertfail, (); }";
+        let log = kernel(&format!("{FIRST_100}\n{}", fail(assertion)));
+        assert!(lint(&log, &[]).is_empty(), "{:?}", lint(&log, &[]));
+        let other = lint(&kernel(&format!("{FIRST_100}\n{}", fail("add.f32 %x, %x, %x;"))), &[]);
+        assert!(other[0].contains("[barrier-in-divergent-branch]"), "{other:?}");
+    }
+
+    #[test]
+    fn a_part_of_the_block_in_few_environments_is_a_note() {
+        let log = one_sided("setp.ge.u32 %p1, %t, %n;", WAIT);
+        assert!(lint(&log, &[])[0].starts_with("note["), "{:?}", lint(&log, &[]));
+    }
+
+    #[test]
+    fn what_warps_read_for_themselves_is_no_disagreement_by_index() {
+        let own = "shr.u32 %r1, %t, 5; mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd2, %rd5; ld.global.u32 %r2, [%rd6];
+            setp.lt.s32 %p1, %r2, 9;";
+        assert!(lint(&one_sided(own, WAIT), &[]).is_empty());
     }
 
     #[test]

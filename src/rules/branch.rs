@@ -108,7 +108,7 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: Message) -> Fin
     finding
         .fact("verdict", branch.judgement.map(|judgement| judgement.verdict.name()))
         .fact("block", size(branch).to_string())
-        .fact("split_share", branch.split.mean)
+        .fact("split_share", branch.split.of_all())
         .fact("taken_cost", costs.map(|(taken, _)| taken))
         .fact("fallthrough_cost", costs.map(|(_, other)| other))
 }
@@ -134,6 +134,9 @@ pub(super) fn placed(
     let Some(quotes) = quotes else { return finding };
     let ptx = ptx_label(context, quotes.ptx, words.ptx);
     match quotes.source {
+        Some(source) if source == quotes.ptx => {
+            finding.label(Some(source_label(context, source, column, words.source)))
+        }
         Some(source) => {
             let is_shown = !context.text(source).is_empty();
             let mut own = finding.label(Some(source_label(context, source, column, words.source)));

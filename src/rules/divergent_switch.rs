@@ -26,7 +26,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
             return None;
         }
         let (taken, other) = weights(found.branch);
-        Some((found.branch.split.mean * (taken + other), cap))
+        Some((found.branch.split.of_all() * (taken + other), cap))
     });
 }
 
@@ -72,6 +72,13 @@ mod tests {
             text += &format!("{label}{}add.f32 %x, %x, 0f{at}F800000;\nbra.uni MEET;\n", work(*count));
         }
         kernel(&(text + "MEET:"))
+    }
+
+    #[test]
+    fn the_leaders_of_warps_with_a_task_each_are_silent() {
+        // As `switch (threadIdx.x) { case 0: … case 32: … case 64: … }` becomes: the number, rotated by five bits.
+        let by_warp = "shf.l.wrap.b32 %r1, %t, %t, 27;\nsetp.gt.s32 %p9, %r1, 1;\n@%p9 bra CASE2;";
+        assert!(lint(&switch(by_warp, &[20, 20, 20, 20]), &[]).is_empty());
     }
 
     const BY_LANE: &str = "and.b32 %r1, %t, 3;";

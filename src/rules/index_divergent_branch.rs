@@ -8,7 +8,7 @@ use super::branch::{
 };
 use crate::finding::{Finding, Hit};
 use crate::lanes::function::Branch;
-use crate::lanes::verdict::Verdict;
+use crate::lanes::verdict::{Verdict, is_mostly_one, loss};
 use crate::model::percent;
 
 /// The rule has no options.
@@ -20,17 +20,8 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     each(context, hits, |found, judgement| {
         let is_ours = matches!(judgement.verdict, Verdict::DivergentIndex | Verdict::LeaderLane);
         let cap = cap(judgement).filter(|_| is_ours && !found.branch.is_loop && !is_dispatch(found))?;
-        Some((loss(found.branch), cap))
+        Some((loss(&found.branch.split, found.branch.sides), cap))
     });
-}
-
-/// Instructions that a warp loses at a visit.
-fn loss(branch: &Branch) -> f64 {
-    let (taken, other) = weights(branch);
-    match taken.min(other) {
-        less if less > 0.0 => branch.split.mean * less,
-        _ => branch.split.mean * taken.max(other) * idle(branch),
-    }
 }
 
 /// Share of lanes that wait while the only side runs.
@@ -50,7 +41,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (what, costs, help) = if is_leader {
         let costs = format!(": {} while the others idle", instructions(more));
         (format!("one lane of a warp of {name} works alone here"), costs, LEADER)
-    } else if rounded(less) > 0 {
+    } else if !is_mostly_one(less) {
         let (taken, other, more) = (rounded(taken), rounded(other), rounded(more));
         let costs = format!(" and run{s} both sides: about {taken} + {other} instructions instead of {more}");
         (format!("{splits} here by thread index"), costs, TWO_SIDED)
@@ -62,7 +53,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     };
     finding(context, hit, Message { what, more: costs, label: Says::Lanes })
         .help(help)
-        .fact("loss_per_visit", loss(branch))
+        .fact("loss_per_visit", loss(&branch.split, branch.sides))
 }
 
 const TWO_SIDED: &str = "decide per warp, as `threadIdx.x / 32 % 2` does where `threadIdx.x % 2` does not, and renumber the \
@@ -92,9 +83,9 @@ mod tests {
     fn of_one_side_the_other_lanes_idle_and_nothing_runs_one_after_the_other() {
         let quarter = "and.b32 %r1, %t, 3; setp.ne.u32 %p1, %r1, 0;";
         assert_eq!(
-            lint(&one_sided(quarter, &work(30)), &[]),
+            lint(&one_sided(quarter, &work(40)), &[]),
             [
-                "warning[index-divergent-branch] every warp of `k` splits here by thread index: 75 % of its lanes idle for about 30 instructions"
+                "warning[index-divergent-branch] every warp of `k` splits here by thread index: 75 % of its lanes idle for about 40 instructions"
             ]
         );
     }
@@ -119,7 +110,7 @@ mod tests {
     #[test]
     fn a_share_of_the_warps_is_said() {
         let by_48 = "div.u32 %r1, %t, 48; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 1;";
-        let found = lint(&parted(by_48, &work(20), &work(20)), &[]);
+        let found = lint(&parted(by_48, &work(24), &work(24)), &[]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(
             found[0].contains("] 37.5 % of the warps of `k` split here by thread index and run both sides: "),
@@ -166,6 +157,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_library_holds_is_a_note_where_a_line_of_the_user_calls_it_and_silent_else() {
+        let at = |outer: &str, inner: &str| {
+            let branch = format!(".loc 2 9 3, function_name $L__info, inlined_at 1 7 3\n@%p1 bra MEET;\n{}", work(40));
+            let log = kernel(&format!("{ODD}\n.loc 1 7 3\n{branch}MEET:"));
+            lint(&format!("{log}.file 1 \"{outer}\"\n.file 2 \"{inner}\"\n"), &[])
+        };
+        let cub = "/opt/cuda/include/cub/block/block_scan.cuh";
+        let levels = [("a.cu", "a.cuh"), ("a.cu", cub), (cub, cub)].map(|(outer, inner)| at(outer, inner));
+        assert!(levels[0][0].contains("warning["), "{levels:?}");
+        assert!(levels[1][0].contains("note["), "{levels:?}");
+        assert!(levels[2].is_empty(), "{levels:?}");
+    }
+
+    #[test]
     fn a_slow_division_is_more_than_one_instruction() {
         let found = lint(&one_sided(ODD, "div.rn.f32 %x, %x, 0f40400000;\n"), &[]);
         assert_eq!(found.len(), 1, "{found:?}");
@@ -176,7 +181,7 @@ mod tests {
         // A small number parts all warps, and a large one none.
         let masked =
             "setp.lt.u32 %p2, %n, 16; selp.b32 %r1, 1, 32, %p2; and.b32 %r2, %t, %r1; setp.ne.u32 %p1, %r2, 0;";
-        let found = lint(&parted(masked, &work(20), &work(20)), &[]);
+        let found = lint(&parted(masked, &work(40), &work(40)), &[]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(
             found[0].starts_with("note[index-divergent-branch] depending on run-time values, warps of `k` split here"),

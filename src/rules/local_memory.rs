@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::Context;
 use super::standing::{Standing, spills};
 use crate::finding::{Cause, Finding, Hit, Label, Subject};
-use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId, symbol};
+use crate::model::{Array, ArraySpace, Bytes, Kernel, Kind, Message, MessageKind, NameId, symbol};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -67,7 +67,7 @@ fn own(kernel: &Kernel) -> Bytes {
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     match (context.kernel_of(hit), context.message_of(hit)) {
         (Some(kernel), _) if kernel.resources.spill_stores.is_some() => {
-            without_spills(context, kernel, depot(context, hit))
+            without_spills(context, kernel, array(context, hit, kernel), depot(context, hit))
         }
         (Some(kernel), _) => perhaps_spills(context, kernel),
         (_, Some(message)) => of_message(context, message),
@@ -88,7 +88,30 @@ fn depot<'a>(context: &Context<'a>, hit: &Hit) -> Option<(Cow<'a, str>, Bytes)> 
     Some((String::from_utf8_lossy(module.text.get(function.depot.clone()?)?), Bytes(bytes)))
 }
 
-fn without_spills(context: &Context<'_>, kernel: &Kernel, depot: Option<(Cow<'_, str>, Bytes)>) -> Finding {
+/// The array of the kernel's source that is indexed at run time: the only one, or the largest where all sizes are known.
+fn array<'a>(context: &Context<'a>, hit: &Hit, kernel: &Kernel) -> Option<&'a Array> {
+    let Subject::Kernel(at) = hit.subject else { return None };
+    let family = context.report.family_of(at as usize)?;
+    let arrays = family.arrays(context.report).iter();
+    // One that is larger than the frame does not lie in it, or is another than the one that was compiled.
+    let fits = |array: &&Array| array.bytes.is_none_or(|bytes| bytes <= own(kernel));
+    let found: Vec<&Array> =
+        arrays.filter(|array| array.space == ArraySpace::Local && array.is_indexed).filter(fits).collect();
+    match found.as_slice() {
+        [one] => Some(one),
+        several if several.iter().all(|array| array.bytes.is_some()) => {
+            several.iter().copied().max_by_key(|array| array.bytes)
+        }
+        _ => None,
+    }
+}
+
+fn without_spills(
+    context: &Context<'_>,
+    kernel: &Kernel,
+    array: Option<&Array>,
+    depot: Option<(Cow<'_, str>, Bytes)>,
+) -> Finding {
     let called = format!("{}{}", context.function(kernel), context.called(kernel.name));
     let help = match kernel.kind {
         Kind::Entry if is_small(kernel) => format!(
@@ -100,13 +123,21 @@ fn without_spills(context: &Context<'_>, kernel: &Kernel, depot: Option<(Cow<'_,
             format!("{ARRAY}; what the frame holds for the sake of the call goes when the function is inlined")
         }
     };
-    let in_ptx = depot.as_ref().map_or_else(String::new, |(name, bytes)| {
+    let of_array = array.map(|array| {
+        let name = symbol::printable(&String::from_utf8_lossy(context.report.names.get(array.name))).into_owned();
+        let size = array.bytes.map_or_else(String::new, |bytes| format!(", {bytes},"));
+        format!(": `{name}` of line {}{size} is indexed at run time", array.line)
+    });
+    let of_depot = depot.as_ref().map(|(name, bytes)| {
         let name = symbol::printable(&symbol::cut_middle(name, LONGEST)).into_owned();
         format!(": `{name}` of its PTX holds {bytes}")
     });
+    let which = of_array.or(of_depot).unwrap_or_default();
     let on = context.on(kernel);
-    let message = format!("{called} keeps {} per thread in local memory{on}, none of it spills{in_ptx}", own(kernel));
+    let message = format!("{called} keeps {} per thread in local memory{on}, none of it spills{which}", own(kernel));
     let finding = figures(Finding::new(message).help(help), kernel);
+    let named = array.map(|array| String::from_utf8_lossy(context.report.names.get(array.name)).into_owned());
+    let finding = finding.fact("array", named).fact("array_line", array.map(|array| array.line));
     finding.fact("depot_bytes", depot.map(|(_, bytes)| bytes)).label(place(context, kernel, "not spilled registers"))
 }
 

@@ -2,6 +2,7 @@
 
 mod advice;
 mod branch;
+mod grid;
 mod limits;
 mod page;
 #[cfg(test)]
@@ -21,10 +22,14 @@ mod compiler_warning;
 mod data_divergent_branch;
 mod debug_build;
 mod divergent_switch;
+mod grid_too_small;
 mod index_divergent_branch;
 mod index_divergent_loop;
+mod launch_bounds_exceeded;
 mod launch_bounds_ignored;
 mod local_memory;
+mod loose_launch_bounds;
+mod missing_launch_bounds;
 mod no_resource_report;
 mod not_final_registers;
 mod register_cap_overridden;
@@ -34,6 +39,8 @@ mod register_spill;
 mod setmaxnreg_ignored;
 mod shared_memory_limited_occupancy;
 mod split_row_warps;
+mod stale_ptx;
+mod tail_effect;
 mod unbounded_stack;
 mod under_filled_warp;
 mod unlaunchable_kernel;
@@ -48,10 +55,15 @@ mod wrong_target;
 
 use std::mem::discriminant;
 
-use crate::analyse::{BranchQuotes, Found, Judged, Loose, Numbers, Told};
+use hashbrown::HashMap;
+
+use crate::analyse::{BlockSource, BranchQuotes, Found, Judged, Launched, Loose, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
-use crate::model::{Arch, Function, Kernel, Kind, Message, MessageKind, NameId, Quote, Report, symbol};
+use crate::model::{
+    Alike, Arch, Declaration, Family, Function, Kernel, Kind, LaunchSite, Message, MessageKind, NameId, Quote, Report,
+    Spot, alike, symbol,
+};
 use crate::suppress::Remark;
 
 use standing::is_device_runtime;
@@ -116,10 +128,14 @@ pub static RULES: &[Rule] = &[
     rule!("data-divergent-branch", data_divergent_branch),
     rule!("debug-build", debug_build),
     rule!("divergent-switch", divergent_switch),
+    rule!("grid-too-small", grid_too_small),
     rule!("index-divergent-branch", index_divergent_branch),
     rule!("index-divergent-loop", index_divergent_loop),
+    rule!("launch-bounds-exceeded", launch_bounds_exceeded),
     rule!("launch-bounds-ignored", launch_bounds_ignored),
     rule!("local-memory", local_memory),
+    rule!("loose-launch-bounds", loose_launch_bounds),
+    rule!("missing-launch-bounds", missing_launch_bounds),
     rule!("no-resource-report", no_resource_report),
     rule!("not-final-registers", not_final_registers),
     rule!("register-cap-overridden", register_cap_overridden),
@@ -129,6 +145,8 @@ pub static RULES: &[Rule] = &[
     rule!("setmaxnreg-ignored", setmaxnreg_ignored),
     rule!("shared-memory-limited-occupancy", shared_memory_limited_occupancy),
     rule!("split-row-warps", split_row_warps),
+    rule!("stale-ptx", stale_ptx),
+    rule!("tail-effect", tail_effect),
     rule!("unbounded-stack", unbounded_stack),
     rule!("under-filled-warp", under_filled_warp),
     rule!("unlaunchable-kernel", unlaunchable_kernel),
@@ -184,6 +202,8 @@ pub struct Context<'a> {
     pub numbers: &'a Numbers,
     /// The messages of each kind, by their indices; kinds that differ in their figures alone are one.
     kinds: Vec<(MessageKind, Vec<u32>)>,
+    /// The families of kernels by their names.
+    families: HashMap<NameId, u32>,
     /// Comments that silence nothing, as indices of [`Numbers::remarks`]: known when all other rules were run.
     pub unused: Vec<u32>,
 }
@@ -200,7 +220,13 @@ impl<'a> Context<'a> {
                 None => kinds.push((message.kind, vec![at])),
             }
         }
-        Context { report, numbers, kinds, unused: Vec::new() }
+        let of_kernel = |kernel: &Kernel| Some((kernel.name?, kernel.family?));
+        let families = if report.families.is_empty() {
+            HashMap::new()
+        } else {
+            report.kernels.iter().filter_map(of_kernel).collect()
+        };
+        Context { report, numbers, kinds, families, unused: Vec::new() }
     }
 
     /// Kernels and device functions whose figures are surely theirs, with their indices; without those that the CUDA
@@ -305,6 +331,132 @@ impl<'a> Context<'a> {
         let Subject::Exchange(at) = hit.subject else { return None };
         let loose = self.numbers.branches.exchanges.get(at as usize)?;
         Some((loose.function(self.report)?, loose))
+    }
+
+    /// Every launch in the sources, with its index.
+    pub fn launches(&self) -> impl Iterator<Item = (usize, &'a Launched, &'a LaunchSite)> {
+        let report = self.report;
+        let all = self.numbers.launches.iter().enumerate();
+        all.filter_map(move |(at, launched)| Some((at, launched, launched.site(report)?)))
+    }
+
+    /// The launch that a hit is about.
+    #[must_use]
+    pub fn launch_of(&self, hit: &Hit) -> Option<(&'a Launched, &'a LaunchSite)> {
+        let Subject::Launch(at) = hit.subject else { return None };
+        let launched = self.numbers.launches.get(at as usize)?;
+        Some((launched, launched.site(self.report)?))
+    }
+
+    /// What the sources declare as one kernel, whose launch it is.
+    #[must_use]
+    pub fn family_of_launch(&self, launched: &Launched) -> Option<&'a Family> {
+        self.report.families.get(launched.family? as usize)
+    }
+
+    /// What sources say of the kernels called `name`.
+    #[must_use]
+    pub fn family_named(&self, name: NameId) -> Option<&'a Family> {
+        self.report.families.get(*self.families.get(&name)? as usize)
+    }
+
+    /// The name of the only kernel of a family, else the name as declared.
+    #[must_use]
+    pub fn name_of_family(&self, family: &Family) -> Option<NameId> {
+        let mut names = family.kernels.iter().filter_map(|at| self.report.kernels.get(*at as usize)?.name);
+        let first = names.next();
+        match first {
+            Some(name) if names.all(|other| other == name) => Some(name),
+            _ => family.main(self.report).map(|main| main.name),
+        }
+    }
+
+    /// What sources declare as one kernel, that a hit is about.
+    #[must_use]
+    pub fn family_of(&self, hit: &Hit) -> Option<&'a Family> {
+        let Subject::Family(at) = hit.subject else { return None };
+        self.report.families.get(at as usize)
+    }
+
+    /// The kernel that a hit is about, with its index.
+    #[must_use]
+    pub fn numbered_kernel_of(&self, hit: &Hit) -> Option<(usize, &'a Kernel)> {
+        let Subject::Kernel(at) = hit.subject else { return None };
+        Some((at as usize, self.report.kernels.get(at as usize)?))
+    }
+
+    /// What a launch launches, as a message shows it.
+    #[must_use]
+    pub fn launched(&self, launched: &Launched, site: &LaunchSite) -> String {
+        let Some(name) = self.name_of_launch(launched, site) else { return "a kernel".to_owned() };
+        let written = site.arguments.filter(|_| symbol::arguments(self.report.names.get(name)).is_none());
+        let called = self.called(Some(name));
+        match written.map(|arguments| String::from_utf8_lossy(self.report.names.get(arguments))) {
+            Some(arguments) => format!("{}<{}>`", called.trim_end_matches('`'), spaced(&arguments)),
+            None => called,
+        }
+    }
+
+    /// The name of the kernel that a launch is of: of several instantiations the one that has its arguments, else the name
+    /// as declared or called.
+    #[must_use]
+    pub fn name_of_launch(&self, launched: &Launched, site: &LaunchSite) -> Option<NameId> {
+        let Some(family) = self.family_of_launch(launched) else { return site.callee };
+        let names = &self.report.names;
+        if let Some(written) = site.arguments.map(|arguments| names.get(arguments)) {
+            let is_its = |name: &NameId| {
+                let own = symbol::arguments(names.get(*name));
+                own.is_some_and(|own| alike(written, own.as_bytes()) == Alike::Same)
+            };
+            let of_kernels = family.kernels.iter().filter_map(|at| self.report.kernels.get(*at as usize)?.name);
+            if let Some(name) = of_kernels.into_iter().find(is_its) {
+                return Some(name);
+            }
+        }
+        self.name_of_family(family).or(site.callee)
+    }
+
+    /// Whether a comment or the configuration tells the blocks of what is launched, so that those of a launch do not count.
+    #[must_use]
+    pub fn is_told_better(&self, launched: &Launched) -> bool {
+        let kernels = self.family_of_launch(launched).map_or(&[][..], |family| &family.kernels);
+        kernels
+            .iter()
+            .filter_map(|at| self.numbers.told(*at as usize)?.block)
+            .any(|(_, source)| matches!(source, BlockSource::Comment | BlockSource::Config))
+    }
+
+    /// A label over the name of a kernel where a source declares it.
+    #[must_use]
+    pub fn declared_label(&self, declared: &Declaration, text: impl Into<String>) -> Label {
+        let (start, end) = declared.span;
+        Label { quote: declared.quote, lead: None, name: None, start, end, text: text.into() }
+    }
+
+    /// A label over what a launch launches.
+    #[must_use]
+    pub fn launch_label(&self, site: &LaunchSite, text: impl Into<String>) -> Label {
+        let (start, end) = site.span;
+        Label { quote: site.quote, lead: None, name: None, start, end, text: text.into() }
+    }
+
+    /// A label over the block of a launch, where that stands on the same line, else over what it launches.
+    #[must_use]
+    pub fn block_label(&self, site: &LaunchSite, text: impl Into<String>) -> Label {
+        let label = self.launch_label(site, text);
+        let length = self.text(site.quote).len();
+        let own = site.block_at.as_ref().filter(|(_, line)| *line == site.quote.place.line).and_then(|(bytes, _)| {
+            let offset = usize::try_from(site.quote.place.offset).ok()?;
+            let (start, end) = (bytes.start.checked_sub(offset)?, bytes.end.checked_sub(offset)?);
+            (start < end && end <= length).then_some((start, end))
+        });
+        own.map_or(label.clone(), |(start, end)| Label { start, end, ..label })
+    }
+
+    /// The launch at `spot`, as what else there is to look at.
+    #[must_use]
+    pub fn launched_at(&self, spot: Option<Spot>) -> Option<Label> {
+        Some(self.launch_label(self.report.launch(spot?)?, "launch"))
     }
 
     /// What a comment says that a hit is about.
@@ -446,6 +598,14 @@ impl<'a> Context<'a> {
         text::worded(&self.report.said(message))
     }
 }
+
+/// Template arguments as people write them, cut to what a message has room for.
+fn spaced(arguments: &str) -> String {
+    symbol::printable(&symbol::cut_middle(&arguments.replace(',', ", "), MOST_ARGUMENTS)).into_owned()
+}
+
+/// Characters of template arguments that a message holds.
+const MOST_ARGUMENTS: usize = 40;
 
 /// The one kernel of each of several names.
 pub struct OnlyKernels {

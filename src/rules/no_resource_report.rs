@@ -46,8 +46,8 @@ impl Silent {
 fn tells_nothing(input: &InputFacts, shown: Shown) -> bool {
     // Records without a kernel: files that have none, or a filter that took them out.
     let only_kernels_lack = input.records > 0 && !shown.unread;
-    // What is wrong with it is told as a failure.
-    !shown.something && !only_kernels_lack && !input.torn
+    // What is wrong with it is told as a failure; and no source holds figures.
+    !shown.something && !only_kernels_lack && !input.torn && !input.is_source
 }
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {

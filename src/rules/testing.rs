@@ -1,6 +1,7 @@
 //! Lints a log as a user would, for the tests of rules.
 
 use std::ffi::OsString;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::run::{Streams, run};
 
@@ -82,15 +83,48 @@ pub(super) const ODD: &str = "and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 1;";
 /// Half of the warps have `%p1`.
 pub(super) const ODD_WARP: &str = "shr.u32 %r1, %t, 5; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 1;";
 
+/// The lines of `-f short` on sources, without their places.
+pub(super) fn sources(files: &[(&str, &str)], args: &[&str]) -> Vec<String> {
+    with_log(files, "", args)
+}
+
+/// The same on sources and a log, where there is one.
+pub(super) fn with_log(files: &[(&str, &str)], log: &str, args: &[&str]) -> Vec<String> {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("warplint-rules-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in files.iter().chain((!log.is_empty()).then_some(&("build.log", log))) {
+        std::fs::write(folder.join(name), text).expect("a file");
+    }
+    let mut paths = vec![folder.clone()];
+    paths.extend((!log.is_empty()).then(|| folder.join("build.log")));
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let fixed = ["warplint", "--isolated", "-f", "short"];
+    let args = fixed.iter().chain(args).map(OsString::from).chain(paths.iter().map(OsString::from));
+    let found = run_with(args.collect(), "");
+    let _ = std::fs::remove_dir_all(&folder);
+    let is_ours = |line: &str| line.starts_with(&paths[0]);
+    found
+        .lines()
+        .map(|line| if is_ours(line) { line.split_once(": ").map_or(line, |(_, told)| told) } else { line })
+        .map(str::to_owned)
+        .collect()
+}
+
 fn report(format: &str, log: &str, args: &[&str]) -> String {
-    let fixed = ["warplint", "--isolated", "--passthrough", "none", "-f", format];
-    let args: Vec<OsString> = fixed.iter().chain(args).chain(&["-"]).map(OsString::from).collect();
+    // No kernel of these logs is declared in a source that lies around.
+    let fixed = ["warplint", "--isolated", "--passthrough", "none", "--source", "Cargo.toml", "-f", format];
+    run_with(fixed.iter().chain(args).chain(&["-"]).map(OsString::from).collect(), log)
+}
+
+fn run_with(args: Vec<OsString>, input: &str) -> String {
     let mut stdout = Vec::new();
     let mut stderr = Vec::new();
     run(
         args,
         &mut Streams {
-            stdin: &mut log.as_bytes(),
+            stdin: &mut input.as_bytes(),
             stdin_is_terminal: false,
             stderr_is_terminal: false,
             stdout: &mut stdout,

@@ -4,9 +4,9 @@ use serde::Deserialize;
 
 use super::Context;
 use super::limits::{and, counted, threads};
-use crate::analyse::{BlockSource, Told};
+use crate::analyse::{BlockSource, Launched, Told};
 use crate::finding::{Cause, Finding, Hit, Level};
-use crate::model::{BlockSize, percent};
+use crate::model::{BlockSize, LaunchSite, percent};
 
 /// Lanes of a warp, on every GPU that CUDA runs on.
 const LANES: u32 = 32;
@@ -20,6 +20,7 @@ const MOST: u32 = 1024;
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    of_launches(context, hits);
     let idle = |told: &Told| {
         told.block.map_or(0, |(block, source)| if is_meant(block, source) { 0 } else { idle_lanes(block) })
     };
@@ -43,9 +44,26 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     }
 }
 
-/// A kernel that declares a single thread to a block is meant to have no more.
+/// Launches in the sources: each that has a constant block, wherever its kernel is.
+fn of_launches(context: &Context<'_>, hits: &mut Vec<Hit>) {
+    for (at, launched, site) in context.launches() {
+        let Some(block) = site.block_size() else { continue };
+        let idle = idle_lanes(block);
+        if idle > 0 && !is_one_thread(block, site) && !context.is_told_better(launched) {
+            hits.push(Hit::launch(at, idle).for_reason(block.threads() as usize));
+        }
+    }
+}
+
+/// Whether a launch is of one thread in all, as serial work is.
+fn is_one_thread(block: BlockSize, site: &LaunchSite) -> bool {
+    block.threads() == 1 && site.grid == [Some(1); 3]
+}
+
+/// A kernel that declares a single thread to a block is meant to have no more; and launches are told one by one.
 fn is_meant(block: BlockSize, source: BlockSource) -> bool {
-    block.threads() == 1 && matches!(source, BlockSource::ReqNtid | BlockSource::LaunchBounds | BlockSource::Comment)
+    let declares = matches!(source, BlockSource::ReqNtid | BlockSource::LaunchBounds | BlockSource::Comment);
+    source == BlockSource::LaunchSite || (block.threads() == 1 && declares)
 }
 
 fn idle_lanes(block: BlockSize) -> u32 {
@@ -58,26 +76,22 @@ fn lanes(block: BlockSize) -> u32 {
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
-    let (Some(kernel), Some((block, source))) =
-        (context.kernel_of(hit), context.told_of(hit).and_then(|told| told.block))
+    if let Some((launched, site)) = context.launch_of(hit) {
+        return tell_launch(context, launched, site);
+    }
+    let (Some((at, kernel)), Some((block, source))) =
+        (context.numbered_kernel_of(hit), context.told_of(hit).and_then(|told| told.block))
     else {
         return Finding::new("a warp of the block is not full");
     };
-    let (count, idle, lanes) = (block.threads(), idle_lanes(block), lanes(block));
-    let share = f64::from(idle) / f64::from(lanes);
-    let size = if block.y * block.z == 1 { String::new() } else { format!(" ({block})") };
     let bound = if source == BlockSource::LaunchBounds { ", the most of its launch bounds," } else { "" };
-    let message = format!(
-        "{} with {} per block{size}{bound} leaves {idle} of {lanes} lanes idle ({})",
-        context.called(kernel.name),
-        threads(count),
-        percent(share),
-    );
-    let text = format!("held for {} of each block, idle lanes included", counted(lanes / LANES, "warp"));
+    let message = message(&context.called(kernel.name), block, bound);
+    let text = held(block);
     let line = kernel.evidence.usage.or(kernel.evidence.frame);
-    let label = match line {
-        None => kernel.evidence.head.map(|head| context.line_label(head, text)),
-        line => context.label(line, "Used", "registers", text),
+    let label = match (line, kernel.evidence.head) {
+        (None, Some(head)) => Some(context.line_label(head, text)),
+        (None, None) => context.report.declared(at).map(|declared| context.declared_label(declared, text)),
+        (line, _) => context.label(line, "Used", "registers", text),
     };
     let help = match source {
         BlockSource::LaunchBounds => {
@@ -85,16 +99,41 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         }
         _ => help(block),
     };
-    Finding::new(message)
-        .help(help)
-        .label(label)
-        .fact("block_source", source.name())
+    figures(Finding::new(message).help(help).label(label).fact("block_source", source.name()), block)
+}
+
+fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) -> Finding {
+    let Some(block) = site.block_size() else { return Finding::new("a warp of the block is not full") };
+    let label = context.block_label(site, held(block));
+    let finding = Finding::new(message(&context.launched(launched, site), block, "")).help(help(block));
+    let finding = finding.label(Some(label)).fact("block_source", BlockSource::LaunchSite.name());
+    figures(finding, block).fact("reason", block.to_string())
+}
+
+fn message(called: &str, block: BlockSize, bound: &str) -> String {
+    let (idle, lanes) = (idle_lanes(block), lanes(block));
+    let size = if block.y * block.z == 1 { String::new() } else { format!(" ({block})") };
+    let share = percent(f64::from(idle) / f64::from(lanes));
+    format!(
+        "{called} with {} per block{size}{bound} leaves {idle} of {lanes} lanes idle ({share})",
+        threads(block.threads())
+    )
+}
+
+fn held(block: BlockSize) -> String {
+    format!("held for {} of each block, idle lanes included", counted(lanes(block) / LANES, "warp"))
+}
+
+/// The numbers behind a finding.
+fn figures(finding: Finding, block: BlockSize) -> Finding {
+    let (idle, lanes) = (idle_lanes(block), lanes(block));
+    finding
         .fact("block", block.to_string())
-        .fact("threads", count)
+        .fact("threads", block.threads())
         .fact("warps", lanes / LANES)
         .fact("lanes", lanes)
         .fact("idle_lanes", idle)
-        .fact("idle_share", share)
+        .fact("idle_share", f64::from(idle) / f64::from(lanes))
 }
 
 fn help(block: BlockSize) -> String {
@@ -115,7 +154,7 @@ fn help(block: BlockSize) -> String {
 #[cfg(test)]
 mod tests {
     use crate::rules::records::{named, record};
-    use crate::rules::testing::lint;
+    use crate::rules::testing::{lint, sources};
 
     fn found(block: &str) -> String {
         let found = lint(&record("sm_80", "20 registers"), &["--block", block, "--allow", "occupancy"]);
@@ -137,6 +176,52 @@ mod tests {
         for block in ["32", "256", "1024", "16,2", "16,16", "8,8,4"] {
             assert_eq!(found(block), "", "{block}");
         }
+    }
+
+    fn launched(lines: &str) -> Vec<String> {
+        let text = format!("__global__ void k(float* p) {{}}\nvoid host(float* p, int n) {{\n{lines}\n}}\n");
+        sources(&[("k.cu", &text)], &[])
+    }
+
+    #[test]
+    fn every_launch_in_a_source_is_judged_by_its_own_block() {
+        assert_eq!(
+            launched("k<<<n, 33>>>(p);\nk<<<n, 256>>>(p);\nk<<<n, dim3(10, 10)>>>(p);"),
+            [
+                "warning[under-filled-warp] `k` with 33 threads per block leaves 31 of 64 lanes idle (48 %)",
+                "warning[under-filled-warp] `k` with 100 threads per block (10×10) leaves 28 of 128 lanes idle (22 %)",
+            ]
+        );
+        // The kernel may be declared anywhere.
+        let elsewhere = sources(&[("k.cu", "void host(float* p, int n) { other<<<n, 33>>>(p); }")], &[]);
+        assert!(elsewhere[0].contains("`other` with 33 threads"), "{elsewhere:?}");
+    }
+
+    #[test]
+    fn one_thread_in_all_is_meant_and_one_a_block_is_not() {
+        assert!(launched("k<<<1, 1>>>(p);").is_empty());
+        assert!(launched("k<<<dim3(1, 1), dim3(1)>>>(p);").is_empty());
+        assert_eq!(launched("k<<<n, 1>>>(p);").len(), 1);
+        assert_eq!(launched("k<<<64, 1>>>(p);").len(), 1);
+    }
+
+    #[test]
+    fn blocks_that_are_not_known_are_silent() {
+        for line in ["k<<<n, n>>>(p);", "dim3 b(n); k<<<n, b>>>(p);", "int t = 33; if (n) t = 32; k<<<n, t>>>(p);"] {
+            assert!(launched(line).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn launch_bounds_of_a_source_are_no_launch() {
+        let found = sources(&[("k.cu", "__global__ void __launch_bounds__(200) k(float* p) {}")], &[]);
+        assert_eq!(
+            found,
+            [
+                "note[under-filled-warp] `k` with 200 threads per block, the most of its launch bounds, leaves 24 of 224 lanes \
+                 idle (11 %)"
+            ]
+        );
     }
 
     #[test]

@@ -4,10 +4,10 @@ use serde::Deserialize;
 
 use super::limits::{Grade, every, evidence, shared_bytes, threads, with_facts};
 use super::{Context, Judged};
-use crate::analyse::BlockSource;
+use crate::analyse::{BlockSource, Launched};
 use crate::finding::{Cause, Finding, Hit, Level};
 use crate::gpu::{Limiter, Refusal, Target, largest_block, occupancy, refusals};
-use crate::model::Bytes;
+use crate::model::{BlockSize, BlockSizeError, Bytes, LaunchSite};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -19,12 +19,35 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         let refused = judged.occupancy.blocks_per_sm == 0;
         refused.then_some(Grade { weight: judged.launch.registers, cap: Level::Deny })
     });
-    for hit in hits {
+    for hit in &mut *hits {
         // One size for a whole log is one cause, however many kernels cannot take it.
         if context.judged_of(hit).is_some_and(is_of_option) {
             hit.cause = Cause::Rule;
         }
     }
+    for (at, _, site) in context.launches() {
+        let threads = site.threads().filter(|_| refusal(site).is_some());
+        hits.extend(threads.map(|threads| Hit::launch(at, u32::try_from(threads).unwrap_or(u32::MAX))));
+    }
+}
+
+/// Why no GPU launches the block of a launch, where that is constant.
+fn refusal(site: &LaunchSite) -> Option<BlockSizeError> {
+    let [x, y, z] = site.block;
+    // A block of no threads is not launched either, and perhaps meant: it does nothing.
+    BlockSize::new(x?, y?, z?).err().filter(|error| !matches!(error, BlockSizeError::Zero(_)))
+}
+
+fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) -> Finding {
+    let called = context.launched(launched, site);
+    let why = refusal(site).map_or_else(String::new, |error| format!(": {error}"));
+    let help = "give each thread several elements, and launch blocks of 1024 threads at most: 256 are a good start";
+    let [x, y, z] = site.block.map(Option::unwrap_or_default);
+    let label = context.block_label(site, "too large for every GPU");
+    let block = BlockSize { x, y, z }.to_string();
+    let finding =
+        Finding::new(format!("{called} cannot be launched with this block{why}")).help(help).label(Some(label));
+    finding.fact("reason", block.clone()).fact("block", block).fact("threads", site.threads())
 }
 
 /// Whether it is the block size that `--block` gives every kernel which is refused.
@@ -35,6 +58,9 @@ fn is_of_option(judged: &Judged) -> bool {
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
+    if let Some((launched, site)) = context.launch_of(hit) {
+        return tell_launch(context, launched, site);
+    }
     let (Some(kernel), Some(judged)) = (context.kernel_of(hit), context.judged_of(hit)) else {
         return Finding::new("the kernel cannot be launched");
     };
@@ -43,7 +69,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let size = match judged.source {
         BlockSource::Sweep => "any block size".to_owned(),
         BlockSource::Option => format!("the {} of --block", threads(judged.launch.threads)),
-        BlockSource::Comment | BlockSource::Config | BlockSource::ReqNtid => {
+        BlockSource::Comment | BlockSource::Config | BlockSource::ReqNtid | BlockSource::LaunchSite => {
             format!("{} per block", threads(judged.launch.threads))
         }
         BlockSource::LaunchBounds => format!("the {} of its launch bounds", threads(judged.launch.threads)),
@@ -63,6 +89,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 fn told_by(context: &Context<'_>, hit: &Hit) -> &'static str {
     match context.told_of(hit).and_then(|told| told.dynamic_shared) {
         Some((_, BlockSource::Config)) => "the configuration",
+        Some((_, BlockSource::LaunchSite)) => "its launch",
         _ => "--dynamic-shared",
     }
 }
@@ -117,7 +144,7 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal, told: &str) -> Optio
 #[cfg(test)]
 mod tests {
     use crate::rules::records::{named, record};
-    use crate::rules::testing::{human, lint};
+    use crate::rules::testing::{human, lint, sources};
 
     fn found(arch: &str, used: &str, args: &[&str]) -> String {
         lint(&record(arch, used), args).join("\n")
@@ -175,6 +202,25 @@ mod tests {
         let message = found("sm_89", "20 registers, 1024 bytes smem", &["--dynamic-shared", "99K"]);
         assert!(message.contains("cannot be launched with any block size on sm_89"), "{message}");
         assert!(!found("sm_90", "255 registers", &[]).contains("unlaunchable"));
+    }
+
+    #[test]
+    fn a_launch_in_a_source_of_more_threads_than_any_gpu_launches_fails() {
+        let found = |block: &str| {
+            let text =
+                format!("__global__ void k(float* p) {{}}\nvoid host(float* p, int n) {{ k<<<n, {block}>>>(p); }}\n");
+            sources(&[("k.cu", &text)], &[])
+        };
+        assert_eq!(
+            found("2048"),
+            [
+                "error[unlaunchable-kernel] `k` cannot be launched with this block: a block of 2048 has 2048 threads, and no \
+                 GPU launches more than 1024"
+            ]
+        );
+        assert_eq!(found("dim3(33, 32)").len(), 1);
+        assert_eq!(found("dim3(1, 1, 65)").len(), 1);
+        assert!(found("1024").is_empty() && found("dim3(32, 32)").is_empty() && found("dim3(2048, n)").is_empty());
     }
 
     #[test]

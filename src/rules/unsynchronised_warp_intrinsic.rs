@@ -27,7 +27,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let on = function.arch.map_or_else(String::new, |arch| format!(" on {arch}"));
     let quotes = one.quotes;
     let column = exchange.locations.map_or(0, |locations| locations.outer.column as usize);
-    let opcode = quotes.map_or_else(String::new, |quotes| opcode(context, quotes.ptx));
+    let opcode = match one.word(context.report) {
+        Some(word) => String::from_utf8_lossy(word).into_owned(),
+        None => quotes.map_or_else(String::new, |quotes| opcode(context, quotes.ptx)),
+    };
     let (message, help, label) = match exchange.by {
         By::Shuffle | By::Vote => {
             let word = if opcode.is_empty() { exchange.by.name() } else { &opcode };

@@ -33,9 +33,13 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (start, end) = remark.span;
     let label = Label { quote: remark.quote, lead: None, name: None, start, end, text: label.to_owned() };
     let mut finding = Finding::new(message).help(help).label(Some(label));
-    if let Scope::Kernel(at) = remark.scope {
-        finding.kernel = context.report.kernels.get(at as usize).and_then(|kernel| kernel.name);
-    }
+    finding.kernel = match remark.scope {
+        Scope::Kernel(at) => context.report.kernels.get(at as usize).and_then(|kernel| kernel.name),
+        Scope::Family(number) => {
+            context.report.families.get(number as usize).and_then(|family| context.name_of_family(family))
+        }
+        Scope::File(_) | Scope::Line(..) | Scope::Nothing => None,
+    };
     let name = match &remark.what {
         What::Allow { name, .. } => Some(name.clone()),
         _ => None,
@@ -52,6 +56,10 @@ fn place(context: &Context<'_>, remark: &Remark) -> String {
         Scope::Kernel(at) => {
             let name = context.report.kernels.get(at as usize).and_then(|kernel| kernel.name);
             format!("for {}", context.called(name))
+        }
+        Scope::Family(number) => {
+            let family = context.report.families.get(number as usize);
+            format!("for {}", context.called(family.and_then(|family| context.name_of_family(family))))
         }
         Scope::Line(_, line) if line == remark.quote.place.line => "on this line".to_owned(),
         Scope::Line(_, line) => format!("for line {line}"),

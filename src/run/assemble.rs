@@ -137,7 +137,7 @@ impl Scratch {
         if let Some(path) = path.filter(|path| is_lasting(path)) {
             return Ok(File { folder: None, path: no_option(path) });
         }
-        fs::write(self.path.join(STDIN), &module.text)
+        fs::write(self.path.join(STDIN), &module.text[..])
             .map_err(|error| AssembleError::NoFolder { folder: shown(&self.path.display().to_string()), error })?;
         Ok(File { folder: Some(self.path.clone()), path: Path::new(".").join(STDIN).into() })
     }

@@ -34,10 +34,12 @@ pub(super) fn read(
                 other => (other.map(drop), name),
             }
         }
+        // Sources are read many at a time.
+        Input::Source(_) => return Ok(()),
         Input::Ptx(path) => {
             let name = path.display().to_string();
             match std::fs::read(path) {
-                Ok(text) => return Ok(read_ptx(text.into(), &name, report).map_err(BrokenPtx::new)?),
+                Ok(text) => return Ok(read_ptx(text, &name, report).map_err(BrokenPtx::new)?),
                 Err(error) => (Err(error), name),
             }
         }
@@ -60,7 +62,7 @@ fn read_stdin(
     if looks_like_ptx(&start) {
         let mut text = start;
         streams.stdin.read_to_end(&mut text)?;
-        return Ok(read_ptx(text.into(), STDIN, report).err());
+        return Ok(read_ptx(text, STDIN, report).err());
     }
     let mut stdin = start.as_slice().chain(&mut *streams.stdin);
     let mode = match passthrough {
@@ -108,7 +110,7 @@ fn read_file(
     if looks_like_ptx(&start) {
         let mut text = start;
         file.read_to_end(&mut text)?;
-        return Ok(read_ptx(text.into(), name, report).err());
+        return Ok(read_ptx(text, name, report).err());
     }
     let mut file = start.as_slice().chain(file);
     let mut source = Metered::new(&mut file, name, size, terminal);

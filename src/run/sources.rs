@@ -1,6 +1,6 @@
 //! The lines that branches stand at: their text is looked up for those that a rule may report, and for no other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -9,11 +9,14 @@ use crate::discover::Sources;
 use crate::lanes::verdict::Advice;
 use crate::model::{NameId, Place, Quote, Report};
 use crate::parse::ptx::{Locations, Spot, Strings};
-use crate::suppress;
+use crate::suppress::{self, Remark, Scope};
 
-/// Looks up the lines of all branches that may be reported, those of source files in `sources`; where `every` branch is
-/// listed, the names of the files of all others as well.
-pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Sources, every: bool) {
+use super::units::{self, Units};
+use crate::join;
+
+/// Looks up the lines of all branches that may be reported, those of source files in `sources`; what these files say joins
+/// `units`. Where `every` branch is listed, the names of the files of all others as well.
+pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Sources, units: &mut Units, every: bool) {
     let branches = &numbers.branches;
     let mut wanted = Vec::new();
     for at in 0..branches.all.len() {
@@ -22,15 +25,24 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
         if is_told || found.branch.checks_row {
             let barrier = found.branch.barrier.map(|byte| (byte as usize, found.line_of(byte)));
             let own = (found.branch.at as usize, found.ptx_line());
-            wanted.push((at, branches.all[at].module as usize, own, barrier, found.locations));
+            let waits_at = found.branch.barrier.and_then(|byte| found.module.positions()?.barrier(byte));
+            let is_source = found.module.positions().is_some();
+            wanted.push((at, branches.all[at].module as usize, own, barrier, found.locations, (is_source, waits_at)));
         }
     }
     if wanted.is_empty() && branches.exchanges.is_empty() && !every {
         return;
     }
-    let mut lines = Lines { sources, known: HashMap::new(), strings: HashMap::new() };
+    let mut lines = Lines { sources, known: HashMap::new(), strings: HashMap::new(), own: None, given: None };
     let mut quotes: Vec<Option<BranchQuotes>> = vec![None; branches.all.len()];
-    for (at, module, own, barrier, locations) in wanted {
+    for (at, module, own, barrier, locations, (is_source, waits_at)) in wanted {
+        if is_source {
+            let Some(outer) = locations.map(|locations| locations.outer) else { continue };
+            let Some(source) = lines.source_quote(report, module, outer) else { continue };
+            let barrier = waits_at.and_then(|byte| lines.quote_of_byte(report, module, outer, byte as usize));
+            quotes[at] = Some(BranchQuotes { source: Some(source), ptx: source, barrier, inlined: None });
+            continue;
+        }
         let ptx = ptx_quote(report, module, own);
         let barrier = barrier.map(|place| ptx_quote(report, module, place));
         let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
@@ -50,9 +62,13 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
             _ => line_of(&report.modules[module], function, at),
         };
         last = Some(((loose.module, loose.function), at, line));
-        let ptx = ptx_quote(report, module, (at as usize, line));
         let locations = loose.exchange.locations;
         let source = locations.and_then(|locations| lines.source_quote(report, module, locations.outer));
+        if report.modules[module].positions().is_some() {
+            loose.quotes = source.map(|ptx| BranchQuotes { source, ptx, barrier: None, inlined: None });
+            continue;
+        }
+        let ptx = ptx_quote(report, module, (at as usize, line));
         let inlined = locations.and_then(|locations| lines.inlined_quote(report, module, locations));
         loose.quotes = Some(BranchQuotes { source, ptx, barrier: None, inlined });
     }
@@ -60,7 +76,24 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
     if every {
         lines.find_all(report, numbers);
     }
-    lines.read_remarks(report, numbers);
+    lines.read_units(report, units);
+    tell_again(report, numbers, units);
+    lines.see(report, numbers);
+}
+
+/// Tells the comments of sources anew, and the launches, where sources were found after the analysis. Blocks that comments
+/// tell were known to it, or come too late.
+pub(super) fn tell_again(report: &mut Report, numbers: &mut Numbers, units: &Units) {
+    numbers.find_launches(report);
+    let seen = |remark: &Remark| (remark.quote.place.input, remark.quote.place.offset, remark.span);
+    let known: HashMap<_, _> = numbers.remarks.iter().map(|remark| (seen(remark), remark.is_seen)).collect();
+    let is_of_unit: HashSet<u32> = report.units.iter().map(|unit| unit.input).collect();
+    numbers.remarks.retain(|remark| !is_of_unit.contains(&remark.quote.place.input));
+    let mut told = suppress::of_units(report, &units.comments);
+    for remark in &mut told {
+        remark.is_seen |= known.get(&seen(remark)).copied().unwrap_or(false);
+    }
+    numbers.remarks.extend(told);
 }
 
 /// Longest line that is kept, in bytes.
@@ -83,6 +116,10 @@ struct Lines {
     known: HashMap<Vec<u8>, File>,
     /// The names of functions that were inlined, by module.
     strings: HashMap<usize, Strings>,
+    /// The source that a line was last looked up in, of those that were given.
+    own: Option<File>,
+    /// The numbers of the sources that were given, by their paths as the system has them.
+    given: Option<HashMap<PathBuf, u32>>,
 }
 
 struct File {
@@ -94,8 +131,7 @@ struct File {
 
 impl Lines {
     fn source_quote(&mut self, report: &mut Report, module: usize, spot: Spot) -> Option<Quote> {
-        let name = report.modules[module].file(spot.file)?.to_vec();
-        let file = self.file(report, &name);
+        let file = self.file(report, module, spot)?;
         let line = file.line(spot.line);
         let column_offset = if line.is_some() { 0 } else { spot.column.saturating_sub(1) };
         let (offset, text) = line.unwrap_or((0, &[]));
@@ -126,37 +162,79 @@ impl Lines {
         // The order of a set is not the same in every run.
         names.sort_unstable();
         for name in names {
-            let input = self.file(report, &name).input;
+            let input = self.named(report, &name).input;
             let path = report.file_of(Place { input, ..Place::default() }).to_owned();
             numbers.branches.paths.insert(name, path);
         }
     }
 
-    /// Reads what comments in the files say: nothing in most, and then nothing else is done.
-    fn read_remarks(&self, report: &mut Report, numbers: &mut Numbers) {
+    /// The line that holds a byte of the file that a place is in.
+    fn quote_of_byte(&mut self, report: &mut Report, module: usize, spot: Spot, byte: usize) -> Option<Quote> {
+        let file = self.file(report, module, spot)?;
+        let line = u32::try_from(file.starts.partition_point(|start| *start <= byte)).unwrap_or(u32::MAX);
+        self.source_quote(report, module, Spot { line, ..spot })
+    }
+
+    /// The file that a place of a module is in.
+    fn file(&mut self, report: &mut Report, module: usize, spot: Spot) -> Option<&File> {
+        let of = &report.modules[module];
+        if of.positions().is_some() {
+            let input = of.input;
+            // One source after the other: what they hold may be more than there is room for.
+            if self.own.as_ref().is_none_or(|own| own.input != input) {
+                let path = report.file_of(Place { input, ..Place::default() });
+                self.own = Some(File::new(input, self.sources.read(Path::new(path))));
+            }
+            return self.own.as_ref();
+        }
+        let name = of.file(spot.file)?.to_vec();
+        Some(self.named(report, &name))
+    }
+
+    /// Scans the files that speak to warplint, in order: most do not, and then nothing else is done.
+    fn read_units(&self, report: &mut Report, units: &mut Units) {
         let says = |text: &&[u8]| memchr::memmem::find(text, b"warplint:").is_some();
-        let files = self.known.values().filter_map(|file| Some((file.input, file.text.as_deref().filter(says)?)));
+        let is_new = |file: &&File| report.units.iter().all(|unit| unit.input != file.input);
+        let files = self.known.values().filter(is_new);
+        let files = files.filter_map(|file| Some((file.input, file.text.as_deref().filter(says)?)));
         let mut files: Vec<(u32, &[u8])> = files.collect();
         if files.is_empty() {
             return;
         }
         files.sort_by_key(|(input, _)| *input);
+        for (input, text) in files {
+            units::add_found(input, text, units, report);
+        }
+        join::rejoin(report);
+    }
+
+    /// Marks the comments on lines whose code the run looked at.
+    fn see(&self, report: &Report, numbers: &mut Numbers) {
+        let on_lines = |remark: &Remark| matches!(remark.scope, Scope::Line(..)) && !remark.is_seen;
+        if !numbers.remarks.iter().any(on_lines) {
+            return;
+        }
         let mut seen: HashSet<(u32, u32)> = HashSet::new();
         let exchanges = numbers.branches.exchanges.iter().filter_map(|loose| loose.quotes?.source);
         seen.extend(exchanges.map(|source| (source.place.input, source.place.line)));
         for found in (0..numbers.branches.all.len()).filter_map(|at| numbers.branches.get(report, at)) {
+            // What a source shows of a line is not all that PTX would.
             let Some(outer) = found.locations.map(|locations| locations.outer) else { continue };
-            if let Some(file) = found.module.file(outer.file).and_then(|name| self.known.get(name)) {
+            if found.module.positions().is_none()
+                && let Some(file) = found.module.file(outer.file).and_then(|name| self.known.get(name))
+            {
                 seen.insert((file.input, outer.line));
             }
         }
-        for (input, text) in files {
-            let is_seen = |line: u32| seen.contains(&(input, line));
-            numbers.remarks.extend(suppress::of_source(text, input, &is_seen, &mut report.texts));
+        for remark in &mut numbers.remarks {
+            if let Scope::Line(input, line) = remark.scope {
+                remark.is_seen |= seen.contains(&(input, line));
+            }
         }
     }
 
-    fn file(&mut self, report: &mut Report, name: &[u8]) -> &File {
+    /// The file that the compiler called `name`.
+    fn named(&mut self, report: &mut Report, name: &[u8]) -> &File {
         if !self.known.contains_key(name) {
             let file = self.find(report, name);
             self.known.insert(name.to_vec(), file);
@@ -168,16 +246,33 @@ impl Lines {
         let shown = String::from_utf8_lossy(name).into_owned();
         let path = self.sources.find(Path::new(&shown));
         let text = path.as_ref().and_then(|path| self.sources.read(path));
-        let input = Place::SOURCE + u32::try_from(report.sources.len()).unwrap_or(0);
-        report.sources.push(path.map_or(shown, |path| path.display().to_string()));
+        let given = path.as_ref().and_then(|path| self.given(report, path));
+        let input = given.unwrap_or_else(|| {
+            report.sources.push(path.map_or(shown, |path| path.display().to_string()));
+            Place::SOURCE + u32::try_from(report.sources.len() - 1).unwrap_or(0)
+        });
+        File::new(input, text)
+    }
+
+    /// The number of a source that was given, which is the same file as the one at `path`.
+    fn given(&mut self, report: &Report, path: &Path) -> Option<u32> {
+        let given = self.given.get_or_insert_with(|| {
+            let named = |input: u32| report.file_of(Place { input, ..Place::default() });
+            let inputs = report.units.iter().map(|unit| unit.input);
+            inputs.filter_map(|input| Some((std::fs::canonicalize(named(input)).ok()?, input))).collect()
+        });
+        if given.is_empty() { None } else { given.get(&std::fs::canonicalize(path).ok()?).copied() }
+    }
+}
+
+impl File {
+    fn new(input: u32, text: Option<Vec<u8>>) -> File {
         let starts = text.as_deref().map_or_else(Vec::new, |text| {
             std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|at| at + 1)).collect()
         });
         File { input, text, starts }
     }
-}
 
-impl File {
     /// Where a line begins, and its text.
     fn line(&self, number: u32) -> Option<(usize, &[u8])> {
         let text = self.text.as_deref()?;

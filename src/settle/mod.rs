@@ -1,5 +1,6 @@
 //! From hits to what is shown: levels, groups of one cause, order, counts.
 
+mod placing;
 mod settings;
 mod silence;
 
@@ -236,7 +237,15 @@ fn allowed_by(context: &Context<'_>, hit: &Hit, allowing: &[usize]) -> Option<u3
 fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
     let report = context.report;
     let place = match hit.subject {
-        Subject::Kernel(at) => report.kernels.get(at as usize).and_then(|kernel| kernel.evidence.first()),
+        Subject::Kernel(at) => {
+            let printed = report.kernels.get(at as usize).and_then(|kernel| kernel.evidence.first());
+            printed.or_else(|| report.declared(at as usize).map(|declared| declared.quote.place))
+        }
+        Subject::Launch(_) => context.launch_of(hit).map(|(_, site)| site.quote.place),
+        Subject::Family(at) => {
+            let family = report.families.get(at as usize);
+            family.and_then(|family| family.main(report)).map(|declared| declared.quote.place)
+        }
         Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
         Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
         Subject::Entry(at) => context.numbers.entries.get(at as usize).map(|entry| entry.quote.place),
@@ -315,8 +324,14 @@ fn name_of(context: &Context<'_>, hit: &Hit) -> Option<NameId> {
         Subject::Branch(_) => context.branch_of(hit).map(|found| found.function.name),
         Subject::Exchange(_) => context.exchange_of(hit).map(|(function, _)| function.name),
         Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => None,
+        Subject::Launch(_) => {
+            let (launched, site) = context.launch_of(hit)?;
+            context.name_of_launch(launched, site)
+        }
+        Subject::Family(at) => context.name_of_family(report.families.get(at as usize)?),
         Subject::Remark(_) => match context.remark_of(hit)?.scope {
             Scope::Kernel(at) => report.kernels.get(at as usize)?.name,
+            Scope::Family(number) => context.name_of_family(report.families.get(number as usize)?),
             Scope::File(_) | Scope::Line(..) | Scope::Nothing => None,
         },
     }
@@ -400,7 +415,10 @@ impl Verdict<'_> {
     #[must_use]
     pub fn finding(&self, one: &Settled) -> Finding {
         let mut finding = self.active(one).armed.tell(&self.context, &one.hit);
-        if let Some(kernel) = self.context.kernel_of(&one.hit) {
+        if let Some(found) = self.context.branch_of(&one.hit).filter(|found| found.module.positions().is_some()) {
+            // What a source shows holds on all architectures.
+            finding.kernel = finding.kernel.or(Some(found.function.name));
+        } else if let Some(kernel) = self.context.kernel_of(&one.hit) {
             finding.kernel = finding.kernel.or(kernel.name);
             finding.arch = finding.arch.or(kernel.arch);
         }
@@ -412,6 +430,8 @@ impl Verdict<'_> {
         if let Some(gpu) = self.context.gpu_of(&one.hit) {
             finding.gpu = Some(gpu.name.clone());
         }
+        finding.kernel = finding.kernel.or_else(|| name_of(&self.context, &one.hit));
+        placing::place(&self.context, &one.hit, &mut finding);
         finding
     }
 

@@ -32,12 +32,18 @@ impl Silencer {
         for (at, remark) in (0..).zip(remarks) {
             let Some(Ok(target)) = allowed(remark).map(Target::named) else { continue };
             silencer.by_scope.entry((remark.scope, target)).or_insert(at);
-            if let Scope::Kernel(kernel) = remark.scope
-                && let Some(name) = report.kernels.get(kernel as usize).and_then(|kernel| kernel.name)
-            {
+            let kernels = match &remark.scope {
+                Scope::Kernel(kernel) => std::slice::from_ref(kernel),
+                Scope::Family(family) => {
+                    report.families.get(*family as usize).map_or(&[][..], |family| &family.kernels)
+                }
+                Scope::File(_) | Scope::Line(..) | Scope::Nothing => &[],
+            };
+            for kernel in kernels {
+                let Some(name) = report.kernels.get(*kernel as usize).and_then(|kernel| kernel.name) else { continue };
                 let known = silencer.kernels.entry(name).or_default();
-                if !known.contains(&kernel) {
-                    known.push(kernel);
+                if !known.contains(kernel) {
+                    known.push(*kernel);
                 }
             }
         }
@@ -45,6 +51,13 @@ impl Silencer {
             for module in &report.modules {
                 for kernel in module.functions.iter().filter_map(|function| function.kernel) {
                     silencer.files.entry(kernel).or_default().push(module.input);
+                }
+            }
+            for family in &report.families {
+                let files = family.declarations.iter().filter_map(|spot| report.declaration(*spot));
+                let files: Vec<u32> = files.map(|declared| declared.quote.place.input).collect();
+                for kernel in &family.kernels {
+                    silencer.files.entry(*kernel).or_default().extend(&files);
                 }
             }
         }
@@ -107,6 +120,14 @@ impl Silencer {
                     scopes.push(remark.scope);
                 }
             }
+            Subject::Launch(_) => {
+                if let Some((launched, site)) = context.launch_of(hit) {
+                    places.push(site.quote.place);
+                    places.extend(site.block_at.as_ref().map(|(_, line)| Place { line: *line, ..site.quote.place }));
+                    scopes.extend(launched.family.map(Scope::Family));
+                }
+            }
+            Subject::Family(at) => scopes.push(Scope::Family(at)),
             Subject::Input(at) => files.push(at),
             Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => {}
         }
@@ -117,7 +138,11 @@ impl Silencer {
         for kernel in &kernels {
             files.extend(self.files.get(kernel).into_iter().flatten());
         }
+        let families = kernels.iter().filter_map(|at| report.kernels.get(*at as usize)?.family);
+        let mut families: Vec<u32> = families.collect();
+        families.dedup();
         scopes.extend(kernels.into_iter().map(Scope::Kernel));
+        scopes.extend(families.into_iter().map(Scope::Family));
         scopes.extend(files.into_iter().map(Scope::File));
         scopes
     }
@@ -153,9 +178,17 @@ fn allowed(remark: &Remark) -> Option<&str> {
 fn would_tell(report: &Report, files: &HashSet<u32>, rules: &[Active], target: Target, scope: Scope) -> bool {
     let mut asked = rules.iter().filter(|active| target.covers(active.rule, active.group)).peekable();
     let ours = |active: &Active| active.rule.id == super::UNUSED;
-    let tells =
-        |active: &Active| !ours(active) && (active.basis == Basis::Inferred || has_figures(report, files, scope));
+    let is_read = |active: &Active| active.basis == Basis::Inferred && is_covered(report, scope);
+    let tells = |active: &Active| !ours(active) && (is_read(active) || has_figures(report, files, scope));
     asked.peek().is_some() && asked.all(|active| !active.is_off() && tells(active))
+}
+
+/// Whether the code of all within `scope` is there as the compiler made it: what a source shows is not all that PTX would.
+fn is_covered(report: &Report, scope: Scope) -> bool {
+    let Scope::Family(number) = scope else { return true };
+    let Some(family) = report.families.get(number as usize) else { return false };
+    let has_code = |at: &u32| report.kernels.get(*at as usize).is_some_and(|kernel| kernel.evidence.head.is_some());
+    !family.kernels.is_empty() && family.kernels.iter().all(has_code)
 }
 
 /// The PTX files whose kernels all have figures.
@@ -174,6 +207,10 @@ fn is_told(report: &Report, kernel: u32) -> bool {
 fn has_figures(report: &Report, files: &HashSet<u32>, scope: Scope) -> bool {
     match scope {
         Scope::Kernel(at) => is_told(report, at),
+        Scope::Family(number) => report
+            .families
+            .get(number as usize)
+            .is_some_and(|family| !family.kernels.is_empty() && family.kernels.iter().all(|at| is_told(report, *at))),
         Scope::File(input) => files.contains(&input),
         // No log has lines of a file.
         Scope::Line(input, _) => input < Place::SOURCE,

@@ -51,6 +51,7 @@ impl Assembler<'_> {
             frame_ambiguous: candidates > 1,
             linked: true,
             evidence: Evidence { name: Some(named_at), frame: None, usage: Some(quote), head: None },
+            family: None,
             ..Kernel::new(Some(name), Kind::Entry, arch)
         };
         self.keep_linked(kernel, LinkSource::Nvlink, quote.text);
@@ -100,6 +101,7 @@ impl Assembler<'_> {
             unbounded_stack: listed.unbounded_stack,
             linked: true,
             evidence: Evidence { name: function.map(|(_, place)| place), frame: None, usage: Some(quote), head: None },
+            family: None,
             ..Kernel::new(function.map(|(name, _)| name), kind, self.listing.arch)
         };
         self.keep_linked(kernel, LinkSource::Cuobjdump, quote.text);

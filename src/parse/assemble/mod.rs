@@ -472,6 +472,7 @@ fn kernel(open: Open, read: Option<&Figures>, time: Option<f64>) -> Kernel {
         ambiguous: open.ambiguous,
         frame_ambiguous: open.ambiguous && open.frame_doubt,
         evidence: Evidence { name: Some(open.place), frame: quote, usage: read.map(|read| read.quote), head: None },
+        family: None,
         ..Kernel::new(open.name, Kind::Entry, open.arch)
     }
 }

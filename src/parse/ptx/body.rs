@@ -3,10 +3,12 @@
 
 use std::ops::Range;
 
+use super::labels::Labels;
 use super::lexer::{Cursor, Fault};
 use super::module::variable;
 use super::opcode::{self, Op};
 use super::storage;
+use crate::model::{Flow, Jump, Way};
 
 /// What a statement is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +25,6 @@ pub enum What {
     Registers,
     /// `.loc`
     Location,
-    /// `.branchtargets`
-    Targets,
     /// Any other directive.
     Other,
 }
@@ -45,7 +45,7 @@ pub struct Statement {
 /// The statements of a function, and what was seen on the way.
 #[derive(Debug, Default)]
 pub struct Body {
-    /// In order.
+    /// In order; only [`Body::read_again`] keeps them.
     pub statements: Vec<Statement>,
     /// Conditional branches: guarded `bra`, `ret`, `exit` and `trap`, and every `brx`.
     pub branches: u32,
@@ -63,11 +63,43 @@ pub struct Body {
     pub depot: Option<Range<usize>>,
     /// One past the `}` that ends it.
     pub end: usize,
+    /// Its jumps; only the first reading finds them.
+    pub(super) flow: Flow,
+    labels: Labels,
+}
+
+/// What a function is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// For the first time: all of it is looked at, and where control goes is found out.
+    First,
+    /// Again, for its statements.
+    Again,
 }
 
 impl Body {
     /// Reads the body whose `{` is at `open`, in place of what was there before.
     pub(super) fn read(&mut self, text: &[u8], open: usize) -> Result<(), Fault> {
+        self.flow.clear();
+        self.labels.clear();
+        self.statements_of(text, open, Reading::First)?;
+        self.flow.instructions = self.instructions;
+        self.labels.resolve(text, &mut self.flow)
+    }
+
+    /// Reads a body that is no part of a file, and finds where control goes. `None` where it has a fault.
+    pub fn flow_of(&mut self, text: &[u8], open: usize) -> Option<&Flow> {
+        self.read(text, open).ok()?;
+        Some(&self.flow)
+    }
+
+    /// Reads the body of a function of a module again, whose text was read without a fault.
+    pub fn read_again(&mut self, text: &[u8], open: usize) {
+        let _ = self.statements_of(text, open, Reading::Again);
+    }
+
+    #[inline]
+    fn statements_of(&mut self, text: &[u8], open: usize, reading: Reading) -> Result<(), Fault> {
         self.statements.clear();
         (self.branches, self.instructions, self.calls, self.tensor) = (0, 0, 0, false);
         (self.shared, self.local, self.depot, self.end) = (Some(0), Some(0), None, open);
@@ -77,11 +109,14 @@ impl Body {
             cursor.skip_blank()?;
             let start = cursor.at;
             match cursor.peek() {
-                b'.' => self.directive(&mut cursor)?,
+                b'.' => self.directive(&mut cursor, reading)?,
                 b'{' => {
                     depth += 1;
                     cursor.at += 1;
-                    self.push(What::Open, false, start, cursor.at);
+                    match reading {
+                        Reading::First => self.labels.open(),
+                        Reading::Again => self.push(What::Open, false, start, cursor.at),
+                    }
                 }
                 b'}' => {
                     depth -= 1;
@@ -90,29 +125,26 @@ impl Body {
                         self.end = cursor.at;
                         return Ok(());
                     }
-                    self.push(What::Close, false, start, cursor.at);
+                    match reading {
+                        Reading::First => self.labels.close(),
+                        Reading::Again => self.push(What::Close, false, start, cursor.at),
+                    }
                 }
                 // LLVM leaves one behind where an assembly string ends in one.
                 b';' => cursor.at += 1,
                 0 if cursor.is_at_end() => return Err(Fault::new(open, 1, "the file ends within this function")),
-                _ => self.instruction(&mut cursor)?,
+                _ => self.instruction(&mut cursor, reading)?,
             }
         }
     }
 
-    /// Reads the body of a function of a module again, whose text was read without a fault.
-    pub fn read_again(&mut self, text: &[u8], open: usize) {
-        let _ = self.read(text, open);
-    }
-
     #[inline]
     fn push(&mut self, what: What, guarded: bool, start: usize, end: usize) {
-        // A module of 4 GiB is refused before it is read.
-        self.statements.push(Statement { what, guarded, start: start as u32, end: end as u32 });
+        self.statements.push(Statement { what, guarded, start: narrow(start), end: narrow(end) });
     }
 
     #[inline]
-    fn instruction(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    fn instruction(&mut self, cursor: &mut Cursor<'_>, reading: Reading) -> Result<(), Fault> {
         let start = cursor.at;
         let guarded = cursor.take(b'@');
         if guarded {
@@ -125,30 +157,44 @@ impl Body {
             cursor.skip_blank()?;
         }
         let opcode = cursor.at;
-        let word = cursor.word();
+        let word = cursor.keyed_word();
         if word.is_empty() {
             return Err(Fault::new(opcode, 1, "this is neither an instruction nor a directive"));
         }
+        let after_word = *cursor;
         if !guarded && cursor.peek() != b'.' {
-            let after = *cursor;
             cursor.skip_blank()?;
             if cursor.take(b':') {
-                self.push(What::Label, false, start, opcode + word.len());
+                match reading {
+                    Reading::First => self.labels.label((narrow(start), narrow(after_word.at)), self.instructions),
+                    Reading::Again => self.push(What::Label, false, start, after_word.at),
+                }
                 return Ok(());
             }
-            *cursor = after;
+            *cursor = after_word;
         }
         let op = match opcode::named(word) {
             Some(op) => op,
             // What a later version of PTX adds has modifiers.
             None if cursor.peek() == b'.' => Op::Unknown,
             None => {
-                let word = String::from_utf8_lossy(word);
+                let word = String::from_utf8_lossy(word.bytes);
                 return Err(Fault::new(opcode, word.len(), format!("`{word}` is no PTX instruction")));
             }
         };
-        cursor.statement_end(opcode)?;
-        self.push(What::Instruction(op), guarded, start, cursor.at);
+        match reading {
+            Reading::First => {
+                cursor.statement_end(opcode)?;
+                if op.ends_block() {
+                    let operands = Cursor::new(&cursor.text[..cursor.at], after_word.at);
+                    self.jump(op, guarded, opcode, operands)?;
+                }
+            }
+            Reading::Again => {
+                cursor.known_end();
+                self.push(What::Instruction(op), guarded, start, cursor.at);
+            }
+        }
         cursor.at += 1;
         self.instructions += 1;
         self.calls += u32::from(op == Op::Call);
@@ -157,18 +203,72 @@ impl Body {
         Ok(())
     }
 
-    fn directive(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    /// Notes where the instruction leads, whose modifiers and operands are next.
+    fn jump(&mut self, op: Op, guarded: bool, opcode: usize, mut cursor: Cursor<'_>) -> Result<(), Fault> {
+        // What a label or a table stands for is known at the end of the function.
+        let way = match op {
+            Op::Bra => Way::To(0),
+            Op::Brx => Way::Table(0),
+            _ => Way::Out,
+        };
+        self.flow.jumps.push(Jump { at: self.instructions, guarded, way });
+        if way == Way::Out {
+            return Ok(());
+        }
+        while cursor.take(b'.') {
+            cursor.word();
+        }
+        cursor.skip_blank()?;
+        if op == Op::Brx {
+            skip_index(&mut cursor)?;
+        }
+        let start = cursor.at;
+        if cursor.word().is_empty() {
+            let missing = if op == Op::Brx { "table of targets" } else { "label" };
+            return Err(Fault::new(opcode, 3, format!("this branch names no {missing}")));
+        }
+        self.labels.jump(&self.flow, (narrow(start), narrow(cursor.at)));
+        Ok(())
+    }
+
+    /// Notes the names in `.branchtargets A, B`.
+    fn targets(&mut self, mut cursor: Cursor<'_>) -> Result<(), Fault> {
+        self.labels.table();
+        loop {
+            cursor.skip_blank()?;
+            let start = cursor.at;
+            if cursor.word().is_empty() {
+                return Ok(());
+            }
+            self.labels.target((narrow(start), narrow(cursor.at)));
+            cursor.skip_blank()?;
+            if !cursor.take(b',') {
+                return Ok(());
+            }
+        }
+    }
+
+    fn directive(&mut self, cursor: &mut Cursor<'_>, reading: Reading) -> Result<(), Fault> {
         let start = cursor.at;
         cursor.at += 1;
         let what = match cursor.word() {
             b"loc" => {
                 skip_location(cursor, start)?;
-                self.push(What::Location, false, start, cursor.at);
+                if reading == Reading::Again {
+                    self.push(What::Location, false, start, cursor.at);
+                }
                 return Ok(());
             }
             b"file" => return skip_file(cursor, start),
             b"reg" => What::Registers,
-            b"branchtargets" => What::Targets,
+            b"branchtargets" => {
+                let names = cursor.at;
+                cursor.statement_end(start)?;
+                if reading == Reading::First {
+                    self.targets(Cursor::new(&cursor.text[..cursor.at], names))?;
+                }
+                What::Other
+            }
             b"shared" => {
                 cursor.statement_end(start)?;
                 let size = storage::size(&cursor.text[start..cursor.at], self.shared);
@@ -185,10 +285,29 @@ impl Body {
             _ => What::Other,
         };
         cursor.statement_end(start)?;
-        self.push(what, false, start, cursor.at);
+        if reading == Reading::Again {
+            self.push(what, false, start, cursor.at);
+        }
         cursor.at += 1;
         Ok(())
     }
+}
+
+/// A module of 4 GiB is refused before it is read.
+#[inline]
+fn narrow(at: usize) -> u32 {
+    at as u32
+}
+
+/// Over the index of a branch through a table, and the comma behind it.
+fn skip_index(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    cursor.word();
+    if cursor.take(b'.') {
+        cursor.word();
+    }
+    cursor.skip_blank()?;
+    cursor.take(b',');
+    cursor.skip_blank()
 }
 
 /// Over the rest of a `.loc`, which no `;` ends: three numbers, and for inlined code `function_name` and `inlined_at`.
@@ -241,9 +360,16 @@ pub(super) fn skip_file(cursor: &mut Cursor<'_>, start: usize) -> Result<(), Fau
 mod tests {
     use super::*;
 
+    /// Reads it twice, which has to find the same.
     fn body(text: &str) -> Body {
         let mut body = Body::default();
         body.read(text.as_bytes(), 0).unwrap_or_else(|fault| panic!("{fault:?}\n{text}"));
+        let seen = |body: &Body| {
+            (body.branches, body.instructions, body.calls, body.tensor, body.shared, body.local, body.end)
+        };
+        let first = seen(&body);
+        body.read_again(text.as_bytes(), 0);
+        assert_eq!(first, seen(&body), "{text}");
         body
     }
 
@@ -273,7 +399,7 @@ mod tests {
                 (What::Instruction(Op::Mov), false, "mov.u32 %r1, 1"),
                 (What::Close, false, "}"),
                 (What::Label, false, "T"),
-                (What::Targets, false, ".branchtargets A"),
+                (What::Other, false, ".branchtargets A"),
                 (What::Other, false, ".pragma \"x\""),
             ]
         );
@@ -296,7 +422,7 @@ mod tests {
 
     #[test]
     fn what_a_function_holds_is_counted() {
-        let text = "{ .shared .align 4 .b8 a[8]; .shared .b32 b; .local .b8 d[16]; @%p1 bra A; bra A; A: @%p1 ret; brx.idx %r1, T;
+        let text = "{ .shared .align 4 .b8 a[8]; .shared .b32 b; .local .b8 d[16]; @%p1 bra A; bra A; A: @%p1 ret; brx.idx %r1, T; T: .branchtargets A;
             @%p2 add.u32 %r1, %r1, 1; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1, 0, 0; }";
         let body = body(text);
         assert_eq!((body.branches, body.instructions, body.tensor), (3, 6, true));

@@ -1,5 +1,7 @@
 //! The bytes of PTX: blanks and comments, words, numbers, and where a statement ends.
 
+use super::words::Word;
+
 /// What a byte may be part of.
 const WORD: u8 = 1;
 /// A blank.
@@ -31,6 +33,27 @@ const fn classes() -> [u8; 256] {
         at += 1;
     }
     table
+}
+
+/// 1 for bytes that end a word, or that need a look.
+static ENDS_WORD: [u8; 256] = others(WORD);
+static ENDS_PLAIN: [u8; 256] = others(PLAIN);
+
+const fn others(class: u8) -> [u8; 256] {
+    let mut table = classes();
+    let mut at = 0;
+    while at < table.len() {
+        table[at] = (table[at] & class == 0) as u8;
+        at += 1;
+    }
+    table
+}
+
+/// Which of the bytes have a 1 in the table, one bit each: no branch depends on any of them.
+#[inline]
+fn mask(eight: u64, table: &[u8; 256]) -> u32 {
+    let bit = |at: u32| u32::from(table[(eight >> (8 * at) & 0xff) as usize]) << at;
+    (bit(0) | bit(1)) | (bit(2) | bit(3)) | (bit(4) | bit(5)) | (bit(6) | bit(7))
 }
 
 /// Why the text is not read on, and where.
@@ -111,6 +134,22 @@ impl<'t> Cursor<'t> {
         &self.text[start..self.at]
     }
 
+    /// The same for words that a table may hold: they are short, and are read eight bytes at once.
+    #[inline]
+    pub(super) fn keyed_word(&mut self) -> Word<'t> {
+        let rest = &self.text[self.at..];
+        if let Some(eight) = rest.first_chunk::<8>() {
+            let eight = u64::from_le_bytes(*eight);
+            let others = mask(eight, &ENDS_WORD);
+            if others != 0 {
+                let length = others.trailing_zeros() as usize;
+                self.at += length;
+                return Word::short(&rest[..length], eight);
+            }
+        }
+        Word::of(self.word())
+    }
+
     /// Over `byte`, if it is next.
     #[inline]
     pub(super) fn take(&mut self, byte: u8) -> bool {
@@ -148,9 +187,7 @@ impl<'t> Cursor<'t> {
     pub(super) fn statement_end(&mut self, start: usize) -> Result<(), Fault> {
         let mut depth: u32 = 0;
         loop {
-            while self.at < self.text.len() && CLASS[self.text[self.at] as usize] & PLAIN != 0 {
-                self.at += 1;
-            }
+            self.skip_plain();
             match self.peek() {
                 b';' if depth == 0 => return Ok(()),
                 b'[' | b'(' | b'{' => depth += 1,
@@ -168,6 +205,39 @@ impl<'t> Cursor<'t> {
                 _ => return Err(self.stray(start)),
             }
             self.at += 1;
+        }
+    }
+
+    /// Over bytes that need no look, eight at once: most of a module's bytes are such.
+    #[inline]
+    pub(super) fn skip_plain(&mut self) {
+        while let Some(eight) = self.text.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
+            let others = mask(u64::from_le_bytes(*eight), &ENDS_PLAIN);
+            if others != 0 {
+                self.at += others.trailing_zeros() as usize;
+                return;
+            }
+            self.at += 8;
+        }
+        while self.at < self.text.len() && CLASS[self.text[self.at] as usize] & PLAIN != 0 {
+            self.at += 1;
+        }
+    }
+
+    /// To the `;` that ends a statement of a text that was read without a fault.
+    #[inline]
+    pub(super) fn known_end(&mut self) {
+        loop {
+            let rest = &self.text[self.at..];
+            self.at += memchr::memchr3(b';', b'/', b'"', rest).unwrap_or(rest.len());
+            let is_passed = match self.peek() {
+                b'/' => self.skip_comment() == Ok(true),
+                b'"' => self.skip_string().is_ok(),
+                _ => false,
+            };
+            if !is_passed {
+                return;
+            }
         }
     }
 
@@ -253,6 +323,29 @@ mod tests {
         assert_eq!(fault("mov %r1, \u{1}1;"), "9: a byte 0x01 does not belong here");
         assert_eq!(fault(".pragma \"a\n;"), "8: this string is not ended");
         assert_eq!(fault("a / b;"), "2: `/` does not belong here");
+    }
+
+    #[test]
+    fn the_end_of_a_statement_without_a_fault_is_the_same_without_a_look_at_the_rest() {
+        for text in ["mov %r1, 1; x", "a /* ; */ b // ;\n ; x", ".pragma \"a;b\"; x", "ld %r1, [%r2+8]; x", ";", "ret;"]
+        {
+            let (mut one, mut other) = (Cursor::new(text.as_bytes(), 0), Cursor::new(text.as_bytes(), 0));
+            assert_eq!(one.statement_end(0), Ok(()), "{text}");
+            other.known_end();
+            assert_eq!(one.at, other.at, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_has_the_same_key_wherever_it_stands() {
+        for text in
+            ["mov", "mov.u32 %r1", "mov;", "ldmatrix", "ldmatrix.x", "griddepcontrol", "griddepcontrol.wait;", "", "."]
+        {
+            let mut cursor = Cursor::new(text.as_bytes(), 0);
+            let word = cursor.keyed_word();
+            let plain = Cursor::new(text.as_bytes(), 0).word();
+            assert_eq!((word, cursor.at), (Word::of(plain), plain.len()), "{text}");
+        }
     }
 
     #[test]

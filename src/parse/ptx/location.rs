@@ -16,6 +16,17 @@ pub struct Spot {
     pub column: u32,
 }
 
+impl Spot {
+    /// The place that a `.loc` at the start of `text` names first, where it is one.
+    #[must_use]
+    pub fn of_directive(text: &[u8]) -> Option<Spot> {
+        let rest = text.strip_prefix(b".loc")?;
+        let is_blank = matches!(rest.first(), Some(b' ' | b'\t'));
+        let end = memchr::memchr2(b'\n', b',', rest).unwrap_or(rest.len());
+        spot(&mut Cursor::new(&rest[..end], 0)).filter(|_| is_blank)
+    }
+}
+
 /// What is in force at a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Locations {

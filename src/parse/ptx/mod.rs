@@ -2,6 +2,7 @@
 
 mod body;
 mod instruction;
+mod labels;
 mod lexer;
 mod location;
 mod module;
@@ -9,6 +10,7 @@ mod opcode;
 mod operand;
 mod storage;
 mod strings;
+mod words;
 
 pub use body::{Body, Statement, What};
 pub use instruction::{Code, Cond, Guard, Instruction, Logic, Mods, Space, Type};

@@ -7,7 +7,7 @@ use aho_corasick::AhoCorasick;
 
 use super::body::{self, Body};
 use super::lexer::{Cursor, Fault};
-use crate::model::{Arch, BlockSize, Bounds, Function, InputFacts, Kind, Module, Report};
+use crate::model::{Arch, BlockSize, Bounds, Function, InputFacts, Kind, Module, Origin, Report};
 
 /// Why a file could not be read to its end, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,11 @@ fn skip_mark(cursor: &mut Cursor<'_>) {
 ///
 /// # Errors
 /// When it is no PTX, or damaged. The functions before the fault are in the report all the same.
-pub fn read_ptx(text: Arc<[u8]>, name: &str, report: &mut Report) -> Result<(), PtxFault> {
+pub fn read_ptx(text: impl Into<Arc<Vec<u8>>>, name: &str, report: &mut Report) -> Result<(), PtxFault> {
+    read_text(text.into(), name, report)
+}
+
+fn read_text(text: Arc<Vec<u8>>, name: &str, report: &mut Report) -> Result<(), PtxFault> {
     let input = u32::try_from(report.inputs.len()).unwrap_or(u32::MAX);
     report.inputs.push(InputFacts { name: name.to_owned(), bytes: text.len() as u64, ..InputFacts::default() });
     let mut reader = Reader {
@@ -83,13 +87,14 @@ pub fn read_ptx(text: Arc<[u8]>, name: &str, report: &mut Report) -> Result<(), 
     let mut outline = reader.outline;
     outline.files.sort_by_key(|(number, _)| *number);
     outline.count_module_shared(&text);
-    let functions = outline.functions.len();
+    let count = outline.functions.len();
     let facts = &mut report.inputs[input as usize];
-    facts.records = functions as u64;
-    facts.compiles_cuda = functions > 0;
+    facts.records = count as u64;
+    facts.compiles_cuda = count > 0;
     facts.torn = result.is_err();
-    let fault = result.err().map(|fault| placed(&text, name, functions, &fault));
-    report.modules.push(Module { input, text, files: outline.files, functions: outline.functions });
+    let fault = result.err().map(|fault| placed(&text, name, count, &fault));
+    let (files, functions) = (outline.files, outline.functions);
+    report.modules.push(Module { input, text, files, functions, origin: Origin::Compiler });
     fault.map_or(Ok(()), Err)
 }
 
@@ -379,6 +384,8 @@ impl Reader {
             branches: self.body.branches,
             instructions: self.body.instructions,
             calls: self.body.calls,
+            flow: self.body.flow.clone(),
+            declared: None,
             kernel: None,
         });
         Ok(())
@@ -469,8 +476,9 @@ fn skip_brackets(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
     let open = cursor.at;
     let mut depth = 0_u32;
     loop {
-        cursor.skip_blank()?;
+        cursor.skip_plain();
         match cursor.peek() {
+            b'/' if cursor.skip_comment()? => continue,
             b'(' => depth += 1,
             b')' if depth == 1 => {
                 cursor.at += 1;
@@ -520,10 +528,11 @@ pub(super) fn variable(text: &[u8], start: usize, end: usize) -> Option<Range<us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Way;
 
     fn read(text: &str) -> (Report, Result<(), PtxFault>) {
         let mut report = Report::default();
-        let result = read_ptx(Arc::from(text.as_bytes()), "a.ptx", &mut report);
+        let result = read_ptx(text.as_bytes().to_vec(), "a.ptx", &mut report);
         (report, result)
     }
 
@@ -636,6 +645,25 @@ $L1:
         assert_eq!(in_module(".entry k() .maxntid x { ret; }"), told(3, "x", "a number is missing here"));
         assert_eq!(in_module(".section .debug {").2, "the file ends within this section");
         assert_eq!(in_module(".entry k()").2, "the file ends before the body of this function");
+    }
+
+    #[test]
+    fn a_branch_to_nowhere_ends_the_reading_at_its_function() {
+        let text = format!("{MODULE}.entry bad() {{\n\tret;\n\tbra.uni $L9;\n}}\n.entry after() {{ ret; }}");
+        let (report, result) = read(&text);
+        assert_eq!(names(&report), ["twice", "k", "last"]);
+        let fault = result.expect_err("a fault");
+        assert_eq!((&fault.text[fault.span], fault.message.as_str()), ("$L9", "`$L9` is a label that is not there"));
+        assert_eq!((fault.line as usize, fault.functions), (MODULE.lines().count() + 3, 3));
+    }
+
+    #[test]
+    fn a_function_knows_where_control_goes() {
+        let (report, _) = read(MODULE);
+        let flow = &report.modules[0].functions[1].flow;
+        let [branch, end] = flow.jumps.as_slice() else { panic!("two jumps: {flow:?}") };
+        assert_eq!((branch.at, branch.guarded, branch.way), (0, true, Way::To(1)));
+        assert_eq!((end.at, end.guarded, end.way, flow.instructions), (1, false, Way::Out, 2));
     }
 
     #[test]

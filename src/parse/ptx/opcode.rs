@@ -1,6 +1,6 @@
 //! What an instruction is: the first word of its opcode, which decides how the rest is read.
 
-use std::sync::LazyLock;
+use super::words::{Word, Words};
 
 /// The first word of an opcode, as far as the analysis tells instructions apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -245,46 +245,13 @@ const NAMES: &[(&str, Op)] = &[
     ("xor", Op::Xor),
 ];
 
-/// Slots of the table: a power of two that leaves most of them empty.
-const SLOTS: usize = 1024;
-
-/// A word and what it names.
-type Entry = (&'static [u8], Op);
-
-/// The instructions by the hash of their first word, open addressing.
-static TABLE: LazyLock<Vec<Option<Entry>>> = LazyLock::new(|| {
-    let mut table = vec![None; SLOTS];
-    for (name, op) in NAMES {
-        let mut slot = slot(name.as_bytes());
-        while table[slot].is_some() {
-            slot = (slot + 1) % SLOTS;
-        }
-        table[slot] = Some((name.as_bytes(), *op));
-    }
-    table
-});
-
-/// Where the word would be: its first eight bytes and its length decide.
-fn slot(word: &[u8]) -> usize {
-    let mut first = [0; 8];
-    let length = word.len().min(8);
-    first[..length].copy_from_slice(&word[..length]);
-    let key = u64::from_le_bytes(first) ^ ((word.len() as u64) << 59);
-    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize
-}
+/// The instructions by their first word.
+static TABLE: Words<Op, 512> = Words::new(NAMES);
 
 /// The instruction that the first word of an opcode names, if it is one.
-#[must_use]
-pub(super) fn named(word: &[u8]) -> Option<Op> {
-    let mut slot = slot(word);
-    let table = &*TABLE;
-    while let Some((name, op)) = table[slot] {
-        if name == word {
-            return Some(op);
-        }
-        slot = (slot + 1) % SLOTS;
-    }
-    None
+#[inline]
+pub(super) fn named(word: Word<'_>) -> Option<Op> {
+    TABLE.find(word)
 }
 
 #[cfg(test)]
@@ -294,10 +261,10 @@ mod tests {
     #[test]
     fn every_instruction_is_found_by_its_word_and_nothing_else_is() {
         for (name, op) in NAMES {
-            assert_eq!(named(name.as_bytes()), Some(*op), "{name}");
+            assert_eq!(named(Word::of(name.as_bytes())), Some(*op), "{name}");
         }
         for word in ["", "garbage", "brx2", "b", "BRA", "clusterlaunchcontro"] {
-            assert_eq!(named(word.as_bytes()), None, "{word}");
+            assert_eq!(named(Word::of(word.as_bytes())), None, "{word}");
         }
     }
 }

@@ -65,6 +65,10 @@ pub(super) struct Registers<'t> {
     ranges: HashMap<&'t [u8], Vec<(u32, u32)>>,
     /// Those that are declared one by one, or not at all.
     named: HashMap<&'t [u8], Vec<u32>>,
+    /// The ranges of all open scopes whose names are short, the innermost last: most operands are in one of few.
+    short: Vec<Short>,
+    /// Whether one that is declared by itself has a name that could be of a short range.
+    hides: bool,
     /// Names declared in each scope that is open, and whether they are those of ranges.
     scopes: Vec<Vec<(&'t [u8], bool)>>,
     /// One more than the last register.
@@ -72,6 +76,18 @@ pub(super) struct Registers<'t> {
     /// How many of them are in ranges.
     ranged: u32,
 }
+
+/// A range with a short name, as in `%rd<100>`.
+#[derive(Debug)]
+struct Short {
+    /// The name's letters behind the `%`, as a number.
+    letters: u32,
+    first: u32,
+    count: u32,
+}
+
+/// Short ranges at most that are looked through.
+const SHORT: usize = 16;
 
 /// Registers of all ranges at most: what is declared beyond that is numbered as it is met.
 const RANGE: u32 = 1 << 20;
@@ -92,6 +108,9 @@ impl<'t> Registers<'t> {
         for (name, is_range) in self.scopes.pop().unwrap_or_default() {
             if is_range {
                 self.ranges.entry(name).or_default().pop();
+                if letters(name).is_some() {
+                    self.short.pop();
+                }
             } else {
                 self.named.entry(name).or_default().pop();
             }
@@ -118,6 +137,9 @@ impl<'t> Registers<'t> {
                     let count = count.min(RANGE - self.ranged);
                     self.ranged += count;
                     self.ranges.entry(name).or_default().push((self.count, count));
+                    if let Some(letters) = letters(name) {
+                        self.short.push(Short { letters, first: self.count, count });
+                    }
                     self.count += count;
                     self.note(name, true);
                     cursor.take(b'>');
@@ -136,6 +158,7 @@ impl<'t> Registers<'t> {
         let register = self.count;
         self.count += 1;
         self.named.entry(name).or_default().push(register);
+        self.hides |= numbered(name).is_some();
         self.note(name, false);
         Reg(register)
     }
@@ -148,7 +171,22 @@ impl<'t> Registers<'t> {
     }
 
     /// The register called `name`, if there is one.
+    #[inline]
     pub(super) fn known(&self, name: &[u8]) -> Option<Reg> {
+        self.in_short_range(name).or_else(|| self.looked_up(name))
+    }
+
+    #[inline]
+    fn in_short_range(&self, name: &[u8]) -> Option<Reg> {
+        if self.hides || self.short.len() > SHORT {
+            return None;
+        }
+        let (letters, number) = numbered(name)?;
+        let range = self.short.iter().rev().find(|range| range.letters == letters && number < range.count)?;
+        Some(Reg(range.first + number))
+    }
+
+    fn looked_up(&self, name: &[u8]) -> Option<Reg> {
         if let Some(register) = self.named.get(name).and_then(|known| known.last()) {
             return Some(Reg(*register));
         }
@@ -166,6 +204,46 @@ impl<'t> Registers<'t> {
     pub(super) fn of(&mut self, name: &'t [u8]) -> Reg {
         self.known(name).unwrap_or_else(|| self.add(name))
     }
+}
+
+/// Letters behind a `%` at most that make a short name.
+const LETTERS: usize = 3;
+
+/// The letters of a short name without a number, as a number.
+fn letters(name: &[u8]) -> Option<u32> {
+    let letters = name.strip_prefix(b"%")?;
+    let is_short = (1..=LETTERS).contains(&letters.len()) && !letters.iter().any(u8::is_ascii_digit);
+    is_short.then(|| letters.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
+}
+
+/// A short name in two parts: its letters as a number, and the number behind them.
+#[inline]
+fn numbered(name: &[u8]) -> Option<(u32, u32)> {
+    let name = name.strip_prefix(b"%")?;
+    let mut letters = 0;
+    let mut number = 0;
+    for (at, byte) in name.iter().enumerate() {
+        if !byte.is_ascii_digit() {
+            if at == LETTERS {
+                return None;
+            }
+            letters = letters << 8 | u32::from(*byte);
+            continue;
+        }
+        let digits = &name[at..];
+        if at == 0 || digits.len() > 9 {
+            return None;
+        }
+        for digit in digits {
+            let digit = digit.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            number = number * 10 + u32::from(digit);
+        }
+        return Some((letters, number));
+    }
+    None
 }
 
 /// The special register called `name`, with its axis, as far as it is one.
@@ -217,6 +295,13 @@ fn number(name: &[u8], axis: u8) -> u32 {
 /// An integer or a floating-point constant; `double` tells which floating-point type plain decimals have.
 pub(super) fn constant(word: &[u8], negative: bool, double: bool) -> Option<u64> {
     let sign = |value: u64| if negative { value.wrapping_neg() } else { value };
+    if let [b'1'..=b'9', rest @ ..] | [b'0', rest @ ..] = word
+        && (word[0] != b'0' || rest.is_empty())
+        && word.len() < 18
+        && rest.iter().all(u8::is_ascii_digit)
+    {
+        return Some(sign(word.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'))));
+    }
     let bits = |digits: &[u8], radix: u32| {
         let digits = digits.strip_suffix(b"U").unwrap_or(digits);
         let text = std::str::from_utf8(digits).ok()?;
@@ -257,6 +342,9 @@ mod tests {
             ("0x1F", false, Some(31)),
             ("0b101", false, Some(5)),
             ("017", false, Some(15)),
+            ("42", true, Some(42_u64.wrapping_neg())),
+            ("18446744073709551615", false, Some(u64::MAX)),
+            ("18446744073709551616", false, None),
             ("4294967295U", false, Some(0xffff_ffff)),
             ("0f3F800000", false, Some(0x3f80_0000)),
             ("0f3F800000", true, Some(0xbf80_0000)),
@@ -283,6 +371,34 @@ mod tests {
         assert_eq!(registers.known(b"%r10"), None);
         let fresh = registers.of(b"%r10");
         assert_eq!((registers.of(b"%r10"), fresh != outer), (fresh, true));
+    }
+
+    #[test]
+    fn a_register_declared_by_itself_hides_that_of_a_range() {
+        let mut registers = Registers::new();
+        registers.declare(b".reg .b32 %r<10>, %abcd<10>, %x1y<10>");
+        assert_eq!(
+            [&b"%r3"[..], b"%abcd4", b"%x1y5"].map(|name| registers.known(name)),
+            [3, 14, 25].map(|at| Some(Reg(at)))
+        );
+        assert_eq!([&b"%r"[..], b"%r1x", b"%1", b"%r4294967297", b"%s1"].map(|name| registers.known(name)), [None; 5]);
+        registers.open();
+        registers.declare(b".reg .b32 %r<4>");
+        assert_eq!([&b"%r3"[..], b"%r4"].map(|name| registers.known(name)), [Some(Reg(33)), Some(Reg(4))]);
+        registers.declare(b".reg .b32 %r3");
+        assert_eq!(registers.known(b"%r3"), Some(Reg(34)));
+        registers.close();
+        assert_eq!(registers.known(b"%r3"), Some(Reg(3)));
+    }
+
+    #[test]
+    fn any_number_of_ranges_may_be_declared() {
+        let mut registers = Registers::new();
+        for at in 0..26_u8 {
+            let declaration = [b".reg .b32 %", &[b'a' + at][..], b"<2>"].concat();
+            registers.declare(declaration.leak());
+        }
+        assert_eq!((registers.known(b"%a1"), registers.known(b"%z1")), (Some(Reg(1)), Some(Reg(51))));
     }
 
     #[test]

@@ -1,0 +1,144 @@
+//! PTX and its source together: what the compiler made of code is told, and of the source what the compiler cannot make good.
+
+use hashbrown::{HashMap, HashSet};
+
+use super::branches::{BranchId, Branches, Found, Loose};
+use crate::lanes::verdict::{Missed, Verdict};
+use crate::model::{Module, Report, base};
+use crate::parse::ptx::Spot;
+
+/// Leaves out what sources show of code that PTX has too, where silence is an answer as well. Barriers that not all threads
+/// come to stay: of the two that tell of one, the louder does.
+pub(super) fn prefer_compiled(report: &Report, found: &mut Branches) {
+    let is_source = |module: &Module| module.positions().is_some();
+    if report.modules.iter().all(is_source) || !report.modules.iter().any(is_source) {
+        return;
+    }
+    let compiled = Compiled::of(report);
+    let covered = compiled.covered(report, found);
+    let is_covered = |module: u32, function: u32| covered.contains(&(module, function));
+    let mut dropped = vec![false; found.all.len()];
+    // Barriers that PTX tells of, by the kernel and the line.
+    let mut told: HashMap<(Option<u32>, u32), Vec<usize>> = HashMap::new();
+    let waits = |one: &Found<'_>| one.branch.judgement.is_some_and(|told| told.verdict == Verdict::BarrierInDivergent);
+    for at in 0..found.all.len() {
+        let Some(one) = found.get(report, at).filter(|one| !is_source(one.module) && waits(one)) else { continue };
+        if let Some(spots) = one.locations {
+            told.entry((family(report, &one), spots.outer.line)).or_default().push(at);
+        }
+    }
+    for at in 0..found.all.len() {
+        let Some(one) = found.get(report, at).filter(|one| is_source(one.module)) else { continue };
+        let function =
+            u32::try_from(found.modules[found.all[at].module as usize][found.all[at].looked as usize].function);
+        if !function.is_ok_and(|function| is_covered(found.all[at].module, function)) {
+            continue;
+        }
+        if !waits(&one) {
+            dropped[at] = true;
+            continue;
+        }
+        let line = one.locations.map_or(0, |spots| spots.outer.line);
+        for other in told.get(&(family(report, &one), line)).into_iter().flatten() {
+            let goes_on = found.get(report, *other).and_then(|other| other.branch.missed) == Some(Missed::GoesOn);
+            dropped[if goes_on { at } else { *other }] = true;
+        }
+    }
+    let kept: Vec<BranchId> = (0..found.all.len()).filter(|at| !dropped[*at]).map(|at| found.all[at]).collect();
+    found.all = kept;
+    found.exchanges.retain(|loose: &Loose| !is_covered(loose.module, loose.function));
+}
+
+fn family(report: &Report, found: &Found<'_>) -> Option<u32> {
+    report.kernels.get(found.function.kernel? as usize)?.family
+}
+
+/// What compiled code there is.
+struct Compiled {
+    families: HashSet<u32>,
+    /// The last parts of the names of its functions.
+    functions: HashSet<Vec<u8>>,
+    /// By the name of a file without its folder, the lines that code comes from, rising.
+    lines: HashMap<Vec<u8>, Vec<u32>>,
+}
+
+impl Compiled {
+    fn of(report: &Report) -> Compiled {
+        let mut compiled = Compiled { families: HashSet::new(), functions: HashSet::new(), lines: HashMap::new() };
+        for module in report.modules.iter().filter(|module| module.positions().is_none()) {
+            for function in &module.functions {
+                compiled.functions.insert(last_part(report.names.get(function.name)));
+                let kernel = function.kernel.and_then(|at| report.kernels.get(at as usize));
+                compiled.families.extend(kernel.and_then(|kernel| kernel.family));
+            }
+            let mut by_number: HashMap<u32, Vec<u32>> = HashMap::new();
+            for at in memchr::memmem::find_iter(&module.text, b".loc") {
+                if let Some(spot) = Spot::of_directive(&module.text[at..]) {
+                    by_number.entry(spot.file).or_default().push(spot.line);
+                }
+            }
+            for (number, lines) in by_number {
+                if let Some(name) = module.file(number) {
+                    compiled.lines.entry(base_name(name).to_vec()).or_default().extend(lines);
+                }
+            }
+        }
+        for lines in compiled.lines.values_mut() {
+            lines.sort_unstable();
+            lines.dedup();
+        }
+        compiled
+    }
+
+    /// The functions of sources that compiled code has.
+    fn covered(&self, report: &Report, found: &Branches) -> HashSet<(u32, u32)> {
+        // The lines of each function's branches: what is inlined elsewhere is known by them.
+        let mut spans: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
+        for at in 0..found.all.len() {
+            let Some(one) = found.get(report, at) else { continue };
+            let id = found.all[at];
+            let function = found.modules[id.module as usize][id.looked as usize].function;
+            if let (Some(spots), Ok(function)) = (one.locations, u32::try_from(function)) {
+                let line = spots.outer.line;
+                let span = spans.entry((id.module, function)).or_insert((line, line));
+                *span = (span.0.min(line), span.1.max(line));
+            }
+        }
+        let mut covered = HashSet::new();
+        for (number, module) in (0..).zip(&report.modules).filter(|(_, module)| module.positions().is_some()) {
+            let name = module.file(1).map(base_name).unwrap_or_default();
+            for (at, function) in (0..).zip(&module.functions) {
+                let family = function.kernel.and_then(|kernel| report.kernels.get(kernel as usize)?.family);
+                let is_there = match (function.declared, family) {
+                    (Some(_), Some(family)) => self.families.contains(&family),
+                    (Some(_), None) => false,
+                    (None, _) => {
+                        let span = spans.get(&(number, at)).copied();
+                        span.is_some_and(|span| self.has_lines(name, span))
+                            || self.functions.contains(report.names.get(function.name))
+                    }
+                };
+                if is_there {
+                    covered.insert((number, at));
+                }
+            }
+        }
+        covered
+    }
+
+    fn has_lines(&self, file: &[u8], (first, last): (u32, u32)) -> bool {
+        let Some(lines) = self.lines.get(file) else { return false };
+        lines.get(lines.partition_point(|line| *line < first)).is_some_and(|line| *line <= last)
+    }
+}
+
+/// The identifier at the end of a symbol, without arguments.
+fn last_part(symbol: &[u8]) -> Vec<u8> {
+    let base = base(symbol);
+    let last = base.rsplit(|byte| *byte == b':').next().unwrap_or_default();
+    last.split(|byte| *byte == b'<').next().unwrap_or_default().to_vec()
+}
+
+fn base_name(path: &[u8]) -> &[u8] {
+    path.iter().rposition(|byte| matches!(byte, b'/' | b'\\')).map_or(path, |at| &path[at + 1..])
+}

@@ -1,0 +1,417 @@
+//! What a condition is made of: parameters, bounds that are known only when the kernel runs, and the place of a lane in a loop
+//! whose lanes start next to each other and step alike.
+
+use hashbrown::{HashMap, HashSet};
+
+use super::cfg::{Block, Cfg};
+use super::eval::Evaluator;
+use super::graph::{Graph, Node, Source};
+use super::lattice::{Decision, Known};
+use super::value::{LANES, Value};
+use crate::parse::ptx::{Cond, Op, Operand, Space};
+
+/// Values that are looked at for one condition; of a larger one nothing is said.
+const MOST: usize = 512;
+
+/// The parameters of the function that a value is made of, as far as they are followed: not through memory.
+#[must_use]
+pub fn parameters(graph: &Graph<'_, '_>, node: Node) -> u32 {
+    let mut found = HashSet::new();
+    let mut seen = HashSet::new();
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        if seen.len() > MOST || !seen.insert(node) {
+            continue;
+        }
+        if let Source::Result { instruction, .. } = graph.source(node) {
+            let one = &graph.code().instructions[instruction as usize];
+            match (one.op, graph.code().sources(one).first()) {
+                (Op::Ld, Some(Operand::Parameter(position, distance))) if one.space == Space::Param => {
+                    found.insert((*position, *distance));
+                    continue;
+                }
+                (Op::Ld | Op::Fetch | Op::Atom, _) => continue,
+                _ => {}
+            }
+        }
+        open.extend(graph.inputs(node));
+    }
+    u32::try_from(found.len()).unwrap_or(u32::MAX)
+}
+
+/// Whether lanes part only where a predicate orders something by a number that is the same for them, and is no constant.
+#[must_use]
+pub fn is_bound(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
+    let mut open = vec![node];
+    let mut orders = false;
+    for _ in 0..MOST {
+        let Some(node) = open.pop() else { return orders };
+        if known[node.0 as usize].is_warp_uniform() {
+            continue;
+        }
+        let Source::Result { instruction, .. } = graph.source(node) else { return false };
+        let one = &graph.code().instructions[instruction as usize];
+        match (one.op, graph.inputs(node)) {
+            (Op::Setp, [a, b, joined @ ..]) => {
+                let (of_a, of_b) = (known[a.0 as usize], known[b.0 as usize]);
+                let bound = if of_a.is_warp_uniform() { of_a } else { of_b };
+                let is_ordered =
+                    !matches!(one.cond, Cond::Eq | Cond::Equ | Cond::Ne | Cond::Neu) && !one.kind.is_float();
+                if !is_ordered || !bound.is_warp_uniform() || bound.as_constant().is_some() {
+                    return false;
+                }
+                orders = true;
+                open.extend(joined);
+            }
+            (Op::And | Op::Or | Op::Not, inputs) => open.extend(inputs),
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// A loop whose lanes start no more than a step apart and then move alike: none of them takes more than one turn more than
+/// another one of its warp.
+#[derive(Debug)]
+struct Stride {
+    header: Block,
+    /// The loop around it.
+    around: Option<u32>,
+    /// Where lanes start: what is left when steps and conversions are taken off.
+    start: Node,
+    /// What the place is compared with to leave.
+    bounds: Vec<Node>,
+    number: u32,
+}
+
+/// The loops of a function that are like that.
+#[derive(Debug, Default)]
+pub struct Strides {
+    all: Vec<Stride>,
+}
+
+/// How a value depends on where lanes start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Not at all.
+    None,
+    /// It is the place, moved or scaled.
+    Place,
+    /// The same, counted downwards.
+    Minus,
+    /// It is made of the distance between the place and a bound.
+    Distance,
+    /// In another way.
+    Other,
+}
+
+impl Strides {
+    /// Finds them.
+    #[must_use]
+    pub fn find(
+        graph: &Graph<'_, '_>,
+        known: &[Known],
+        decisions: &[Option<Decision>],
+        few: &mut Evaluator<'_, '_, '_>,
+        work: u64,
+    ) -> Strides {
+        let cfg = graph.cfg();
+        let mut strides = Strides::default();
+        for at in 0..u32::try_from(graph.len()).unwrap_or(u32::MAX) {
+            let node = Node(at);
+            let Source::Join(_) = graph.source(node) else { continue };
+            let Some(number) = cfg.loop_headed_by(graph.block(node)) else { continue };
+            if known[at as usize].is_warp_uniform() {
+                continue;
+            }
+            let Some((start, step)) = stepped(graph, cfg, node, number) else { continue };
+            few.allow(work);
+            let header = graph.block(node);
+            let (Ok(from), Ok(by)) = (few.value_at(start, header), few.value_at(step, header)) else { continue };
+            if is_close(&from, &by, few.extent().threads) {
+                let around = cfg.loops[number as usize].parent;
+                let exits = cfg.loops[number as usize].exits.iter();
+                let bounds =
+                    exits.filter_map(|(from, _)| bound(graph, known, decisions[*from as usize]?.node)).collect();
+                strides.all.push(Stride { header, around, start: core(graph, known, start), bounds, number });
+            }
+        }
+        strides
+    }
+
+    /// Whether the branch of `block`, on `node`, decides how many turns of such a loop a lane takes.
+    #[must_use]
+    pub fn decides(&self, graph: &Graph<'_, '_>, known: &[Known], block: Block, node: Node) -> bool {
+        let cfg = graph.cfg();
+        self.all.iter().any(|stride| {
+            let beside = stride.around.is_none_or(|around| cfg.is_in_loop(block, around));
+            let before = cfg.order(block) <= cfg.order(stride.header) || cfg.is_in_loop(block, stride.number);
+            beside && before && {
+                let mut reading = Reading { graph, known, stride, seen: HashMap::new() };
+                reading.part(node) == Part::Distance
+            }
+        })
+    }
+}
+
+/// What is the same for all lanes in a comparison of integers.
+fn bound(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> Option<Node> {
+    let Source::Result { instruction, .. } = graph.source(node) else { return None };
+    let [a, b, ..] = *graph.inputs(node) else { return None };
+    let is_one = graph.code().instructions[instruction as usize].op == Op::Setp;
+    let uniform = [a, b].into_iter().find(|one| known[one.0 as usize].is_warp_uniform());
+    uniform.filter(|_| is_one).map(|one| moved(graph, one))
+}
+
+/// Where a variable of a loop starts, and the step that it takes at each turn.
+fn stepped(graph: &Graph<'_, '_>, cfg: &Cfg, node: Node, number: u32) -> Option<(Node, Node)> {
+    let header = graph.block(node);
+    let (mut start, mut step) = (None, None);
+    for (from, input) in cfg.predecessors(header).iter().zip(graph.inputs(node)) {
+        if !cfg.loops[number as usize].latches.contains(from) {
+            if start.replace(*input).is_some_and(|before| before != *input) {
+                return None;
+            }
+            continue;
+        }
+        let Source::Result { instruction, .. } = graph.source(moved(graph, *input)) else { return None };
+        let one = &graph.code().instructions[instruction as usize];
+        let [a, b] = graph.inputs(moved(graph, *input)) else { return None };
+        if one.op != Op::Add || one.kind.is_float() {
+            return None;
+        }
+        let by = match (moved(graph, *a) == node, moved(graph, *b) == node) {
+            (true, false) => *b,
+            (false, true) => *a,
+            _ => return None,
+        };
+        if step.replace(by).is_some_and(|before| before != by) {
+            return None;
+        }
+    }
+    start.zip(step)
+}
+
+/// What a value is that `mov` and `cvt` only carry on.
+fn moved(graph: &Graph<'_, '_>, mut node: Node) -> Node {
+    for _ in 0..8 {
+        let Source::Result { instruction, .. } = graph.source(node) else { break };
+        let is_move = matches!(graph.code().instructions[instruction as usize].op, Op::Mov | Op::Cvt);
+        let [input] = graph.inputs(node) else { break };
+        if !is_move {
+            break;
+        }
+        node = *input;
+    }
+    node
+}
+
+/// What is left of a place when what is the same for all lanes is taken off, and, where a remainder was run before, the turns
+/// of that.
+fn core(graph: &Graph<'_, '_>, known: &[Known], mut node: Node) -> Node {
+    for _ in 0..16 {
+        node = moved(graph, node);
+        let differs = |input: &&Node| !known[input.0 as usize].is_warp_uniform();
+        let inputs = graph.inputs(node);
+        match graph.source(node) {
+            Source::Result { instruction, .. }
+                if graph.code().instructions[instruction as usize].op == Op::Add
+                    && inputs.iter().filter(differs).count() == 1 =>
+            {
+                node = inputs.iter().find(differs).copied().unwrap_or(node);
+            }
+            // The first way skips the remainder, or comes from before the loop that runs it.
+            Source::Join(_) => {
+                match inputs.iter().map(|input| moved(graph, *input)).min_by_key(|one| graph.block(*one)) {
+                    Some(first) if first != node => node = first,
+                    _ => break,
+                }
+            }
+            _ => break,
+        }
+    }
+    node
+}
+
+/// Whether the lanes of each warp start no more than a step apart.
+fn is_close(from: &Value, by: &Value, threads: usize) -> bool {
+    let rows = from.rows().max(by.rows());
+    (0..rows).all(|environment| {
+        (0..threads.div_ceil(LANES)).all(|warp| {
+            let starts = from.of_warp(environment, warp);
+            let (least, most) = (starts.iter().min().copied(), starts.iter().max().copied());
+            let apart = most.unwrap_or(0).wrapping_sub(least.unwrap_or(0));
+            let step = by.of_warp(environment, warp);
+            step.iter().all(|step| *step > 0 && apart <= *step)
+        })
+    })
+}
+
+struct Reading<'r, 'c, 't> {
+    graph: &'r Graph<'c, 't>,
+    known: &'r [Known],
+    stride: &'r Stride,
+    seen: HashMap<Node, Part>,
+}
+
+impl Reading<'_, '_, '_> {
+    fn part(&mut self, node: Node) -> Part {
+        if node == self.stride.start {
+            return Part::Place;
+        }
+        if self.known[node.0 as usize].is_warp_uniform() {
+            return Part::None;
+        }
+        if let Some(known) = self.seen.get(&node) {
+            return *known;
+        }
+        if self.seen.len() > 64 {
+            return Part::Other;
+        }
+        // What a loop hands back to itself adds nothing new.
+        self.seen.insert(node, Part::None);
+        let part = self.made(node);
+        self.seen.insert(node, part);
+        part
+    }
+
+    fn made(&mut self, node: Node) -> Part {
+        use Part::{Distance, Minus, None, Other, Place};
+        let inputs = self.graph.inputs(node);
+        let parts: Vec<Part> = inputs.iter().map(|input| self.part(*input)).collect();
+        if parts.contains(&Other) {
+            return Other;
+        }
+        let instruction = match self.graph.source(node) {
+            Source::Join(_) => {
+                let mut known = parts.iter().copied().filter(|part| *part != None);
+                let Some(first) = known.next() else { return Other };
+                return if known.all(|part| part == first) { first } else { Other };
+            }
+            Source::Result { instruction, .. } => instruction,
+            _ => return Other,
+        };
+        let one = &self.graph.code().instructions[instruction as usize];
+        let is_given = |at: usize| self.known[inputs[at].0 as usize].as_constant().is_none();
+        match (one.op, parts.as_slice()) {
+            (Op::Ld | Op::Atom | Op::Fetch | Op::Shfl, _) => Other,
+            (Op::Setp, [Place, None, ..]) if self.is_bound(inputs[1]) => Distance,
+            (Op::Setp, [None, Place, ..]) if self.is_bound(inputs[0]) => Distance,
+            (Op::Add, [Minus, None]) => {
+                if is_given(1) {
+                    Distance
+                } else {
+                    Minus
+                }
+            }
+            (Op::Add, [None, Minus]) => {
+                if is_given(0) {
+                    Distance
+                } else {
+                    Minus
+                }
+            }
+            (Op::Sub, [None, Place]) => {
+                if is_given(0) {
+                    Distance
+                } else {
+                    Minus
+                }
+            }
+            (Op::Add, [Place, Minus] | [Minus, Place]) | (Op::Sub, [Place, Place] | [Minus, Minus]) => Distance,
+            (Op::Not | Op::Neg, [Place]) => Minus,
+            (Op::Not | Op::Neg, [Minus]) => Place,
+            (Op::Add | Op::Mad, _) | (Op::Sub, [Place, None])
+                if !parts.contains(&Minus) && !parts.contains(&Distance) =>
+            {
+                Place
+            }
+            (Op::Min | Op::Max | Op::Mul | Op::Shl, [Place, None] | [None, Place]) | (Op::Mov | Op::Cvt, [Place]) => {
+                Place
+            }
+            (Op::Mov | Op::Cvt, [Minus]) => Minus,
+            (_, parts) if parts.iter().all(|part| matches!(part, Distance | None)) => Distance,
+            _ => Other,
+        }
+    }
+
+    /// Whether it is what ends the loop: the same number, or a constant where that is one, too.
+    fn is_bound(&self, node: Node) -> bool {
+        let is_constant = |node: &Node| self.known[node.0 as usize].as_constant().is_some();
+        let node = moved(self.graph, node);
+        self.stride.bounds.iter().any(|bound| *bound == node || (is_constant(bound) && is_constant(&node)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SHAPE, judged};
+    use super::super::verdict::{Advice, Verdict};
+
+    /// What is said of each branch of a function.
+    fn advice(text: &str) -> Vec<Advice> {
+        judged(SHAPE, text).iter().map(|branch| branch.judgement.expect("a judgement").advice).collect()
+    }
+
+    const LONG: &str = "neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9;
+        not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9;
+        neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9;
+        not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9; neg.s32 %r9, %r9; not.b32 %r9, %r9;";
+
+    /// `for (i = lane; i < n; i += step)`, two turns at a time, with the odd one before.
+    fn by_lane(step: u32) -> String {
+        let twice = 2 * step;
+        format!(
+            "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; and.b32 %r4, %r3, 31; setp.ge.s32 %p1, %r4, %r2; @%p1 bra END;
+            not.b32 %r5, %r4; add.s32 %r6, %r5, %r2; and.b32 %r7, %r6, {step}; setp.ne.s32 %p2, %r7, 0;
+            mov.u32 %r8, %r4; @%p2 bra MAIN; {LONG} add.s32 %r8, %r4, {step};
+            MAIN: setp.lt.u32 %p3, %r6, {step}; @%p3 bra END;
+            L: {LONG} {LONG} add.s32 %r8, %r8, {twice}; setp.lt.s32 %p4, %r8, %r2; @%p4 bra L;
+            END: ret;"
+        )
+    }
+
+    #[test]
+    fn guard_remainder_and_main_loop_of_lanes_that_step_alike_are_silent() {
+        let found = advice(&by_lane(32));
+        assert_eq!(found, [Advice::Silent; 4], "{found:?}");
+    }
+
+    #[test]
+    fn lanes_that_start_further_apart_than_they_step_are_told() {
+        let found = advice(&by_lane(4));
+        assert!(found.iter().any(|advice| *advice > Advice::Silent), "{found:?}");
+    }
+
+    #[test]
+    fn a_choice_by_lane_before_such_a_loop_is_told() {
+        let text = format!(
+            "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 0; @%p1 bra A;
+            {LONG} bra B; A: {LONG} popc.b32 %r9, %r9; B: mov.u32 %r8, %r3;
+            L: {LONG} add.s32 %r8, %r8, 256; setp.lt.s32 %p4, %r8, %r2; @%p4 bra L; ret;"
+        );
+        assert_eq!(advice(&text)[0], Advice::Warn);
+    }
+
+    #[test]
+    fn a_bound_that_is_known_at_run_time_makes_a_note_and_a_constant_a_warning() {
+        let text = |bound: &str| {
+            format!(
+                "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; and.b32 %r4, %r3, 31; {bound} setp.ge.s32 %p1, %r4, %r2;
+                @%p1 bra END; {LONG} {LONG} END: ret;"
+            )
+        };
+        assert_eq!(advice(&text("mov.u32 %r2, 12;")), [Advice::Warn]);
+        assert_eq!(advice(&text("shr.u32 %r2, %r2, 2; and.b32 %r2, %r2, 15; add.s32 %r2, %r2, 8;")), [Advice::Note]);
+    }
+
+    #[test]
+    fn an_index_on_both_sides_of_a_comparison_parts_nobody() {
+        let text = format!(
+            "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; mul.lo.s32 %r4, %r2, 1431655765; add.s32 %r5, %r4, %r3;
+            add.s32 %r6, %r5, %r2; setp.ge.s32 %p1, %r5, %r6; @%p1 bra END; {LONG} END: ret;"
+        );
+        let found = judged(SHAPE, &text)[0].judgement.expect("a judgement");
+        assert_eq!(found.verdict, Verdict::WarpUniform);
+    }
+}

@@ -1,0 +1,368 @@
+//! What may be said of a branch that was read off a source, without what a compiler makes of it: less, and less surely.
+
+use super::verdict::{Advice, Confidence, Evidence, Judgement, Verdict};
+
+/// The smaller of two sides from which on a split is worth a word: merging, predication and folding cannot be seen.
+pub const SIDE: f64 = 24.0;
+
+/// The judgement on a branch of a source, of one that would hold for compiled code.
+#[must_use]
+pub fn of_source(evidence: &Evidence, judged: Judgement) -> Judgement {
+    let judged = Judgement { confidence: judged.confidence.min(Confidence::Medium), ..judged };
+    let silent = |reason| Judgement { advice: Advice::Silent, reason, ..judged };
+    if evidence.data.by_data || evidence.index.by_data {
+        return silent("what a source does not tell has a part in it");
+    }
+    match judged.verdict {
+        // The language asks for all threads whatever the numbers are that a kernel is run with.
+        Verdict::BarrierInDivergent => {
+            let confidence = if evidence.shape_known { Confidence::Medium } else { Confidence::Low };
+            Judgement { advice: Advice::Warn, confidence, ..judged }
+        }
+        Verdict::DivergentIndex if evidence.is_loop || evidence.several => judged,
+        Verdict::DivergentIndex => {
+            let less = evidence.sides.map_or(0.0, |(taken, other)| taken.weight.min(other.weight));
+            if less >= SIDE { judged } else { silent("lanes part, and a source does not tell that they lose enough") }
+        }
+        _ => silent(judged.reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Shape;
+    use super::super::cost::Side;
+    use super::super::function::Which;
+    use super::super::module::{Shapes, look};
+    use super::super::value::{ALL, Extent, Value};
+    use super::super::verdict::{Missed, Split, judge};
+    use super::super::warp::{By, of_module};
+    use super::*;
+    use crate::model::{Bounds, Names};
+    use crate::parse::cuda::lower;
+    use crate::parse::ptx::Locations;
+
+    fn evidence(weight: f64) -> Evidence {
+        let extent = Extent { threads: 256, environments: ALL };
+        let odd = Value::of_threads(extent, |thread| (thread % 2) as u64);
+        let index = Split::count(&odd, &Value::constant(1), extent, false);
+        let side = Side { weight, ..Side::default() };
+        Evidence {
+            index,
+            data: index,
+            spread: None,
+            is_loop: false,
+            is_guard: false,
+            sides: Some((side, side)),
+            several: false,
+            barrier: None,
+            shape_known: true,
+            in_loop: false,
+            is_scan: false,
+            is_strided: false,
+            is_bound: false,
+            parameters: 0,
+            is_source: true,
+        }
+    }
+
+    fn told(evidence: &Evidence) -> (Verdict, Confidence, Advice) {
+        let judgement = judge(evidence);
+        (judgement.verdict, judgement.confidence, judgement.advice)
+    }
+
+    #[test]
+    fn a_source_is_less_sure_and_asks_for_more_on_both_sides() {
+        assert_eq!(told(&evidence(24.0)), (Verdict::DivergentIndex, Confidence::Medium, Advice::Warn));
+        assert_eq!(told(&evidence(23.0)).2, Advice::Silent);
+        let one = Side { weight: 100.0, ..Side::default() };
+        let one_sided = Evidence { sides: Some((one, Side::default())), ..evidence(24.0) };
+        assert_eq!(told(&one_sided).2, Advice::Silent);
+    }
+
+    #[test]
+    fn what_is_not_known_silences_everything() {
+        let data = Split { by_data: true, ..evidence(24.0).index };
+        assert_eq!(told(&Evidence { data, ..evidence(24.0) }).2, Advice::Silent);
+        let barrier = Evidence { barrier: Some(Missed::Exits), ..evidence(24.0) };
+        assert_eq!(told(&barrier), (Verdict::BarrierInDivergent, Confidence::Medium, Advice::Warn));
+        assert_eq!(told(&Evidence { data, ..barrier }).2, Advice::Silent);
+    }
+
+    /// Verdict and advice of each branch that is worth a word, with its line, in blocks of 256 threads.
+    fn found(source: &str) -> Vec<(u32, Verdict, Advice)> {
+        let text = source.as_bytes();
+        let functions = lower::functions(text, &[]);
+        let constants = |name: &[u8]| (name == b"TILE").then_some(16);
+        let unit = lower::Unit { text, name: "k.cu", functions: &functions, constants: &constants };
+        let Some(lowered) = lower::lower(&unit) else { return Vec::new() };
+        let mut names = Names::default();
+        let mut named = |at: usize| names.intern(&text[functions[at].name.clone()]);
+        let module = lowered.into_module(0, &functions, &mut named, &|_| Bounds::default());
+        let shapes = |_| {
+            let shape = Shape { x: 256, y: 1, z: 1, is_entry: true };
+            Some(Shapes { all: vec![shape], known: true, assumed: false })
+        };
+        let looked = look(&module, &names, &shapes, Which::ByIndex);
+        let all = looked.iter().flat_map(|one| one.branches.iter().zip(&one.locations));
+        all.filter_map(|(branch, place)| {
+            let judgement = branch.judgement.filter(|judgement| judgement.advice > Advice::Silent)?;
+            Some((place.map_or(0, |place| place.outer.line), judgement.verdict, judgement.advice))
+        })
+        .collect()
+    }
+
+    /// The same for a kernel with `before` and a condition that decides between two loops.
+    fn parts(before: &str, condition: &str) -> bool {
+        let source = format!(
+            "__global__ void k(float* o, const int* p, int n, float c) {{ {before}\nif ({condition}) {{\n\
+             for (int j = 0; j < 9; j++) o[j] = o[j + 1] * 2.f; }} else {{ for (int j = 8; j > 0; j--) o[j] += c; }} }}"
+        );
+        let found = found(&source);
+        assert!(found.len() <= 1, "{source}: {found:?}");
+        found.first().is_some_and(|(line, verdict, _)| *line == 2 && *verdict == Verdict::DivergentIndex)
+    }
+
+    #[test]
+    fn lanes_part_by_their_index() {
+        for condition in [
+            "threadIdx.x % 2 == 0",
+            "threadIdx.x & 1",
+            "(threadIdx.x & 31) < 16",
+            "!(threadIdx.x % 3)",
+            "threadIdx.x % warpSize < TILE",
+            "(int)threadIdx.x % 4 == 1 || threadIdx.x % 4 == 2",
+            "((threadIdx.x >> 4) & 1) != 0",
+            "min(threadIdx.x & 31, 7u) == 7",
+            "(threadIdx.x % 2 ? 1 : 0)",
+            "threadIdx.x / 48 & 1",
+            "__popc(threadIdx.x) & 1",
+            "static_cast<unsigned>(threadIdx.x) % 2u",
+        ] {
+            assert!(parts("", condition), "{condition}");
+        }
+        for before in [
+            "int t = threadIdx.x; const int m = t % 2;",
+            "int t = blockIdx.x * blockDim.x + threadIdx.x; int m = t; m %= 2;",
+            "unsigned m; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(m)); m &= 1;",
+            "auto b = cg::this_thread_block(); auto w = cg::tiled_partition<32>(b); int m = w.thread_rank() % 2;",
+            "auto g = cooperative_groups::this_grid(); auto m = g.thread_rank() & 1;",
+            "int m = 0; if (threadIdx.x & 1) m = 1;",
+            "int m = cub::LaneId() & 1;",
+            "int m = 0; m += threadIdx.x; m++; m &= 1; m--;",
+            "const dim3 t = threadIdx; int m = t.x & 1;",
+            "bool m = threadIdx.x & 1;",
+            "size_t i = threadIdx.x; size_t m = i % 2;",
+        ] {
+            assert!(parts(before, "m"), "{before}");
+        }
+    }
+
+    #[test]
+    fn lanes_that_go_one_way_are_silent() {
+        for condition in [
+            "threadIdx.x / 32 % 2",
+            "(threadIdx.x >> 5) & 1",
+            "threadIdx.x / warpSize & 1",
+            "threadIdx.x & 32",
+            "threadIdx.x < 128",
+            "threadIdx.x < 100",
+            "blockIdx.x & 1",
+            "n > 5",
+            "threadIdx.x == 0",
+            "(threadIdx.x & 31) == 0",
+            "!threadIdx.x",
+            "cub::WarpId() == 1",
+            "__shfl_sync(~0u, threadIdx.x / 32, 0) == 0",
+            "__any_sync(~0u, p[threadIdx.x] > 0)",
+            "__ballot_sync(~0u, threadIdx.x & 1) & 2",
+            "cute::elect_one_sync()",
+        ] {
+            assert!(!parts("", condition), "{condition}");
+        }
+    }
+
+    #[test]
+    fn what_a_source_does_not_tell_is_silent() {
+        for condition in [
+            "p[threadIdx.x] > 0",
+            "(threadIdx.x & 1) && p[threadIdx.x] > 0",
+            "p[0] && (threadIdx.x & 1)",
+            "threadIdx.x % N == 0",
+            "f(threadIdx.x)",
+            "threadIdx.x * c < 4.f",
+            "threadIdx.x % 2 == s.flag",
+            "__shfl_down_sync(~0u, threadIdx.x, 1) & 1",
+        ] {
+            assert!(!parts("", condition), "{condition}");
+        }
+        for before in [
+            "int m = threadIdx.x & 1; g(m);",
+            "int m = threadIdx.x & 1; int* q = &m; *q = 0;",
+            "int m = threadIdx.x & 1; auto l = [&] { m = 0; }; l();",
+            "int m = threadIdx.x & 1; int& r = m; r = 0;",
+            "int m = threadIdx.x & 1; asm(\"mov.u32 %0, 1;\" : \"=r\"(m));",
+            "int m = threadIdx.x & 1; if (p[0]) m = 0;",
+            "\n#ifdef FAST\nconst int m = threadIdx.x & 1;\n#else\nconst int m = 0;\n#endif\n",
+            "float m = threadIdx.x & 1;",
+            "T m = threadIdx.x & 1;",
+            "int m = 0; for (int k = 0; p[k]; k++) m ^= threadIdx.x;",
+            "auto w = cg::coalesced_threads(); int m = w.thread_rank() & 1;",
+        ] {
+            assert!(!parts(before, "m"), "{before}");
+        }
+    }
+
+    #[test]
+    fn short_functions_of_the_file_are_read_in_place_of_their_calls() {
+        let source = |helper: &str, condition: &str| {
+            format!(
+                "{helper}\n__global__ void k(float* o) {{ if ({condition}) {{ for (int j = 0; j < 9; j++) o[j] *= 2.f; }} else \
+                 {{ for (int j = 8; j > 0; j--) o[j] = o[j - 1] + 3.f; }} }}"
+            )
+        };
+        let parts = |helper: &str, condition: &str| !found(&source(helper, condition)).is_empty();
+        let lane = "__device__ int lane_id() { return threadIdx.x % 32; }";
+        assert!(parts(lane, "lane_id() < 16") && !parts(lane, "lane_id() == 0"));
+        let assembly = "__device__ int lane() { int r; asm(\"mov.u32 %0, %laneid;\" : \"=r\"(r)); return r; }";
+        assert!(parts(assembly, "lane() & 1"));
+        let half = "__device__ int half(int i) { return i / 2; }";
+        assert!(parts(half, "half(threadIdx.x) & 1") && !parts(half, "half(threadIdx.x) & 16"));
+        assert!(!parts("", "lane_id() < 16"));
+        assert!(!parts("__device__ int f(int i) { return f(i + 1); }", "f(threadIdx.x)"));
+    }
+
+    #[test]
+    fn dead_and_uncertain_code_is_silent() {
+        let sides =
+            "{ for (int j = 0; j < 9; j++) o[j] *= 2.f; } else { for (int j = 8; j > 0; j--) o[j] = o[j - 1] + 3.f; }";
+        let kernel = |condition: &str| format!("__global__ void k(float* o) {{\n{condition} {sides}\n}}");
+        assert_eq!(found(&kernel("if (threadIdx.x & 1)")).len(), 1);
+        for condition in
+            ["if constexpr (threadIdx.x & 1)", "#if X\n}\n#endif\nif (threadIdx.x & 1)", "return; if (threadIdx.x & 1)"]
+        {
+            assert_eq!(found(&kernel(condition)), [], "{condition}");
+        }
+        let muted = format!("__global__ void k(float* o) {{\n#if X\nif (threadIdx.x & 1) {sides}\n#endif\n}}");
+        assert_eq!(found(&muted), []);
+    }
+
+    #[test]
+    fn loops_are_told_whose_lanes_leave_far_apart() {
+        let kernel = |head: &str| format!("__global__ void k(float* o, int n) {{ {head} o[0] += 1.f; }}");
+        let divergent =
+            |head: &str| found(&kernel(head)).iter().any(|(_, verdict, _)| *verdict == Verdict::DivergentIndex);
+        for head in [
+            "for (int k = 0; k < (threadIdx.x & 31); k++)",
+            "for (int k = threadIdx.x; k < n; k++)",
+            "int k = 0; while (k < (int)(threadIdx.x % 32)) { k++; } if (k < n)",
+        ] {
+            assert!(divergent(head), "{head}");
+        }
+        for head in [
+            "for (int k = threadIdx.x; k < n; k += blockDim.x)",
+            "for (int k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x)",
+            "for (int k = 0; k < n; k++)",
+            "for (int k = 0; k < threadIdx.x / 32; k++)",
+            "for (int k = threadIdx.x; k < o[0]; k++)",
+        ] {
+            assert!(!divergent(head), "{head}");
+        }
+    }
+
+    #[test]
+    fn barriers_are_told_that_a_part_of_the_block_comes_to() {
+        let misses = |body: &str| {
+            let source = format!("__global__ void k(float* o, const int* p, int n) {{ int t = threadIdx.x; {body} }}");
+            found(&source).iter().any(|(_, verdict, _)| *verdict == Verdict::BarrierInDivergent)
+        };
+        for body in [
+            "if (t & 1) { o[t] = 1.f; __syncthreads(); o[t] = o[0]; }",
+            "if (t < 128) __syncthreads();",
+            "if (t < n) { __syncthreads(); }",
+            "if (t >= n) return; o[t] = 1.f; __syncthreads(); o[t] = o[0];",
+            "for (int i = t; i < n; i += blockDim.x) { __syncthreads(); o[i] = 1.f; }",
+            "for (int i = 0; i < n; i++) { if (t < 7) continue; __syncthreads(); }",
+            "for (int i = 0; i < n; i++) { if (t == i) break; __syncthreads(); }",
+            "if (t < 7) goto end; __syncthreads(); end: o[t] = 1.f;",
+            "auto b = cg::this_thread_block(); if (t < 7) { b.sync(); o[t] = 1.f; }",
+            "auto b = cg::this_thread_block(); if (t < 7) cg::sync(b);",
+            "if (t < 7) { asm volatile(\"bar.sync 0;\" ::: \"memory\"); o[t] = 1.f; }",
+            "if (t < 7) { if (__syncthreads_or(p[t])) o[t] = 1.f; }",
+            "do { if (o[t] > 0.f) o[t] = 1.f; __syncthreads(); if (o[t] > 1.f) o[t] = 2.f; } while (++t < n);",
+            "switch (t / 64) { case 0: __syncthreads(); break; default: o[t] = 1.f; }",
+        ] {
+            assert!(misses(body), "{body}");
+        }
+        for body in [
+            "if (blockIdx.x < 16) { __syncthreads(); o[t] = 1.f; }",
+            "if (n > 3) { __syncthreads(); o[t] = 1.f; }",
+            "if (n > 3) return; __syncthreads();",
+            "if (p[0]) { __syncthreads(); o[t] = 1.f; }",
+            "if (t < p[0]) { __syncthreads(); o[t] = 1.f; }",
+            "for (int i = 0; i < n; i++) { if (t < i) o[t] = 1.f; __syncthreads(); }",
+            "for (int s = blockDim.x / 2; s > 0; s >>= 1) { if (t < s) o[t] += o[t + s]; __syncthreads(); }",
+            "bool is_in = t < n; if (is_in) o[t] = 1.f; __syncthreads(); if (is_in) o[t] = o[0];",
+            "if (t < 128) { asm volatile(\"bar.sync 1, 128;\" ::: \"memory\"); o[t] = 1.f; }",
+            "if (t < 128) { asm volatile(\"bar.sync %0;\" :: \"r\"(1)); o[t] = 1.f; }",
+            "auto w = cg::tiled_partition<32>(cg::this_thread_block()); if (t < 7) { w.sync(); o[t] = 1.f; }",
+            "if (t < 7) { __syncwarp(); o[t] = 1.f; }",
+            "int last = __syncthreads_or(t == 3); if (last) { __syncthreads(); o[t] = 1.f; }",
+            "auto th = mma.slice(threadIdx.x); auto K = size<2>(th.part(o)); if (K > 1) __syncthreads();",
+            "if (t < 256) { __syncthreads(); o[t] = 1.f; }",
+        ] {
+            assert!(!misses(body), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_block_dispatch_on_the_lane_is_told() {
+        let kernel = |value: &str| {
+            let case = |at: u32| format!("case {at}: for (int j = 0; j < 9; j++) o[j] += {at}.f; break;");
+            let cases: String = (0..4).map(case).collect();
+            found(&format!("__global__ void k(float* o) {{ switch ({value}) {{ {cases} default: o[0] = 1.f; }} }}"))
+        };
+        let told = kernel("threadIdx.x % 5");
+        assert!(told.iter().any(|(_, verdict, _)| *verdict == Verdict::DivergentIndex), "{told:?}");
+        assert_eq!(kernel("threadIdx.x / 32"), []);
+    }
+
+    /// The exchanges of a source that do not wait: how, how many, and on which line.
+    fn exchanges(source: &str) -> Vec<(By, u32, u32)> {
+        let text = source.as_bytes();
+        let functions = lower::functions(text, &[]);
+        let unit = lower::Unit { text, name: "k.cu", functions: &functions, constants: &|_| None };
+        let Some(lowered) = lower::lower(&unit) else { return Vec::new() };
+        let mut names = Names::default();
+        let module = lowered.into_module(0, &functions, &mut |_| names.intern(b"k"), &|_| Bounds::default());
+        let found = of_module(&module, &|_| true);
+        let line = |place: Option<Locations>| place.map_or(0, |place| place.outer.line);
+        found.into_iter().map(|(_, one)| (one.by, one.count, line(one.locations))).collect()
+    }
+
+    #[test]
+    fn exchanges_of_before_sm_70_are_found_where_they_are_called() {
+        let kernel = |body: &str| format!("__global__ void k(int* o) {{ int x = o[threadIdx.x];\n{body} }}");
+        let of = |body: &str| exchanges(&kernel(body));
+        assert_eq!(of("x += __shfl_down(x, 16);\nx += __shfl_xor(x, 1);"), [(By::Shuffle, 1, 2), (By::Shuffle, 1, 3)]);
+        assert_eq!(of("if (__any(x > 0)) o[0] = __ballot(x);"), [(By::Vote, 2, 2)]);
+        assert_eq!(of("x += __shfl_down_sync(~0u, x, 16); if (__any_sync(~0u, x)) o[0] = 1;"), []);
+        assert_eq!(of("#if __CUDA_ARCH__ < 700\nx += __shfl_down(x, 16);\n#endif\n"), []);
+        assert_eq!(exchanges(&format!("#define __shfl_down(x, n) f(x, n)\n{}", kernel("x += __shfl_down(x, 1);"))), []);
+        assert_eq!(exchanges(&format!("#include <hip/hip_runtime.h>\n{}", kernel("x = __shfl(x, 1);"))), []);
+        assert_eq!(exchanges("__device__ int __shfl(int x, int warp) { return x; }"), []);
+    }
+
+    #[test]
+    fn a_reduction_through_volatile_memory_is_found() {
+        let steps = "s[t] += s[t + 16];\ns[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2];";
+        let given = format!("__device__ void reduce(volatile int* s, int t) {{\n{steps} }}");
+        assert_eq!(exchanges(&given), [(By::Memory, 4, 2)]);
+        let own = format!(
+            "__global__ void k() {{ volatile __shared__ int s[64]; int t = threadIdx.x;\nif (t < 32) {{ {steps} }} }}"
+        );
+        assert_eq!(exchanges(&own), [(By::Memory, 4, 2)]);
+        assert_eq!(exchanges(&given.replace("volatile ", "")), []);
+        assert_eq!(exchanges(&given.replace(";\n", "; __syncwarp();\n").replace("; s", "; __syncwarp(); s")), []);
+    }
+}

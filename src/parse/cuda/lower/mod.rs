@@ -1,0 +1,314 @@
+//! Device functions of a source as PTX, so that whoever follows lanes through PTX follows them through sources as well.
+//!
+//! Integers are followed; whatever is not understood is loaded from an unknown place, so that it counts as data. Only those
+//! functions are lowered in which a branch may have something to report.
+
+mod builtin;
+mod chain;
+mod declare;
+mod emit;
+mod express;
+mod follow;
+mod value;
+mod weigh;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::lexer::{Kind, Token, tokens};
+use crate::model::{self, Bounds, Function, Module, NameId, Origin, Positions};
+use crate::parse::ptx::Body;
+use emit::Output;
+use follow::Lowering;
+use weigh::Weights;
+
+/// A device function with a body.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Device {
+    /// The bytes of its name, without what qualifies it.
+    pub name: Range<usize>,
+    /// Whether it can be launched.
+    pub is_kernel: bool,
+    /// The bytes between the parentheses of its parameters.
+    pub parameters: Range<usize>,
+    /// The bytes between the braces of its body.
+    pub body: Range<usize>,
+}
+
+/// A source with what is known of it.
+#[derive(Clone, Copy)]
+pub struct Unit<'u> {
+    /// Its text.
+    pub text: &'u [u8],
+    /// Its name, as it is to be shown.
+    pub name: &'u str,
+    /// Its device functions.
+    pub functions: &'u [Device],
+    /// The value of a constant of the file, by its name.
+    pub constants: &'u dyn Fn(&[u8]) -> Option<i64>,
+}
+
+/// Functions as PTX.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lowered {
+    /// The text of a module.
+    pub text: Vec<u8>,
+    /// The bytes of the source's name in it, which is file 1.
+    pub file: Range<usize>,
+    /// The functions that were worth it, in order.
+    pub functions: Vec<LoweredFunction>,
+    /// Where its branches and barriers come from.
+    pub positions: Positions,
+}
+
+/// A function of a [`Lowered`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoweredFunction {
+    /// Which of [`Unit::functions`] it is.
+    pub of: usize,
+    /// Where its `.entry` or `.func` stands.
+    pub head: usize,
+    /// The bytes of its parameter list, with its parentheses.
+    pub parameters: Range<usize>,
+    /// The bytes of its body, with its braces.
+    pub body: Range<usize>,
+}
+
+/// Bytes of a body, at most.
+const LONGEST: usize = 1 << 20;
+
+/// Lowers those functions of a source in which a branch may have something to report.
+#[must_use]
+pub fn lower(unit: &Unit<'_>) -> Option<Lowered> {
+    let mut lowered = Lowered::default();
+    let mut file: Option<File<'_>> = None;
+    for (of, one) in unit.functions.iter().enumerate() {
+        let Some(body) = unit.text.get(one.body.clone()) else { continue };
+        let parameters = unit.text.get(one.parameters.clone()).unwrap_or_default();
+        // A short function may reduce what it is given.
+        let is_volatile = memchr::memmem::find(parameters, b"volatile").is_some();
+        if body.len() > LONGEST || !(is_volatile || emit::may_matter(body)) {
+            continue;
+        }
+        let file = file.get_or_insert_with(|| File::new(unit));
+        let Some(output) = Lowering::function(file, one) else { continue };
+        if lowered.text.is_empty() {
+            lowered.begin(unit.name);
+        }
+        lowered.add(of, one, &output);
+    }
+    (!lowered.functions.is_empty()).then_some(lowered)
+}
+
+impl Lowered {
+    fn begin(&mut self, name: &str) {
+        self.text.extend_from_slice(b".version 8.0\n.target sm_70\n.address_size 64\n.file 1 \"");
+        let start = self.text.len();
+        self.text.extend_from_slice(name.as_bytes());
+        self.file = start..self.text.len();
+        self.text.extend_from_slice(b"\"\n");
+    }
+
+    fn add(&mut self, of: usize, one: &Device, output: &Output) {
+        let head = self.text.len();
+        let directive = if one.is_kernel { ".visible .entry f" } else { ".visible .func f" };
+        self.text.extend_from_slice(format!("{directive}{of}").as_bytes());
+        let parameters = self.text.len();
+        self.text.push(b'(');
+        let list: Vec<String> = (0..output.parameters).map(|at| format!(".param .b64 p{at}")).collect();
+        self.text.extend_from_slice(list.join(", ").as_bytes());
+        self.text.push(b')');
+        let parameters = parameters..self.text.len();
+        self.text.push(b'\n');
+        let body = self.text.len();
+        let registers = format!("{{\n.reg .pred %p<{}>;\n.reg .b64 %v<{}>;\n", output.predicates, output.registers);
+        self.text.extend_from_slice(registers.as_bytes());
+        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let start = narrow(self.text.len());
+        self.text.extend_from_slice(&output.text);
+        self.text.extend_from_slice(b"ret;\n}\n");
+        let positions = &mut self.positions;
+        positions.branches.extend(output.branches.iter().map(|(at, extent)| (start + at, extent.clone())));
+        positions.barriers.extend(output.barriers.iter().map(|(at, byte)| (start + at, *byte)));
+        positions.exchanges.extend(output.exchanges.iter().map(|(at, word)| (start + at, word.clone())));
+        self.functions.push(LoweredFunction { of, head, parameters, body: body..self.text.len() - 1 });
+    }
+}
+
+/// What the functions of a file share.
+struct File<'u> {
+    unit: Unit<'u>,
+    /// Where its lines begin.
+    lines: Vec<u32>,
+    /// Its functions by name; `None` where there are several.
+    by_name: HashMap<&'u [u8], Option<&'u Device>>,
+    weights: Weights<'u>,
+    /// Whether exchanges without `.sync` are what their names say.
+    knows_exchanges: bool,
+}
+
+impl<'u> File<'u> {
+    fn new(unit: &Unit<'u>) -> File<'u> {
+        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let breaks = memchr::memchr_iter(b'\n', unit.text).map(|at| narrow(at + 1));
+        let lines = std::iter::once(0).chain(breaks).collect();
+        let mut by_name: HashMap<&[u8], Option<&Device>> = HashMap::new();
+        for one in unit.functions {
+            let Some(name) = unit.text.get(one.name.clone()) else { continue };
+            by_name.entry(name).and_modify(|known| *known = None).or_insert(Some(one));
+        }
+        let has = |what: &[u8]| memchr::memmem::find(unit.text, what).is_some();
+        let is_hip = has(b"hip_runtime") || has(b"__HIP") || unit.name.to_ascii_lowercase().contains("hip");
+        let is_redefined =
+            has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
+        File { unit: *unit, lines, by_name, weights: Weights::new(unit), knows_exchanges: !is_hip && !is_redefined }
+    }
+
+    /// Line and column of a byte, from 1.
+    fn place(&self, byte: u32) -> (usize, u32) {
+        let line = self.lines.partition_point(|start| *start <= byte);
+        (line, byte - self.lines[line - 1] + 1)
+    }
+
+    /// The body's tokens, appended to `into`.
+    fn tokens(&self, bytes: &Range<usize>) -> Vec<Token> {
+        let mut found = Vec::with_capacity(bytes.len() / 4);
+        tokens(self.unit.text, bytes.start, bytes.end, &mut found);
+        found
+    }
+}
+
+impl Lowered {
+    /// The module that the text is. `named` gives the name of a function of [`Unit::functions`], `bounds` what its attributes
+    /// say.
+    #[must_use]
+    pub fn into_module(
+        self,
+        input: u32,
+        functions: &[Device],
+        named: &mut dyn FnMut(usize) -> NameId,
+        bounds: &dyn Fn(usize) -> Bounds,
+    ) -> Module {
+        let mut body = Body::default();
+        let mut line = 1;
+        let mut counted = 0;
+        let mut all = Vec::with_capacity(self.functions.len());
+        for one in &self.functions {
+            let mut line_of = |at: usize| {
+                line += u32::try_from(bytecount::count(&self.text[counted..at], b'\n')).unwrap_or(0);
+                counted = at;
+                line
+            };
+            let (head, body_line) = ((one.head, line_of(one.head)), line_of(one.body.start));
+            let Some(flow) = body.flow_of(&self.text, one.body.start).cloned() else { continue };
+            let is_kernel = functions.get(one.of).is_some_and(|device| device.is_kernel);
+            all.push(Function {
+                name: named(one.of),
+                kind: if is_kernel { model::Kind::Entry } else { model::Kind::Function },
+                arch: None,
+                head,
+                parameters: one.parameters.clone(),
+                body: one.body.clone(),
+                body_line,
+                bounds: bounds(one.of),
+                shared: None,
+                local: None,
+                depot: None,
+                tensor: false,
+                branches: body.branches,
+                instructions: body.instructions,
+                calls: 0,
+                flow,
+                declared: None,
+                kernel: None,
+            });
+        }
+        Module {
+            input,
+            text: self.text.into(),
+            files: vec![(1, self.file)],
+            functions: all,
+            origin: Origin::Source(Arc::new(self.positions)),
+        }
+    }
+}
+
+/// Finds the device functions of a text in a simple way, for tests: `__global__` and `__device__` with a body.
+#[must_use]
+pub fn functions(text: &[u8], aliases: &[&[u8]]) -> Vec<Device> {
+    let mut all = Vec::new();
+    tokens(text, 0, text.len(), &mut all);
+    all.retain(|token| token.kind != Kind::Directive);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < all.len() {
+        let word = if all[at].kind == Kind::Word { all[at].of(text) } else { b"" };
+        let is_kernel = word == b"__global__" || aliases.contains(&word);
+        if !(is_kernel || word == b"__device__") {
+            at += 1;
+            continue;
+        }
+        match function(text, &all, at, is_kernel) {
+            Some((device, next)) => {
+                found.push(device);
+                at = next;
+            }
+            None => at += 1,
+        }
+    }
+    found
+}
+
+fn function(text: &[u8], all: &[Token], from: usize, is_kernel: bool) -> Option<(Device, usize)> {
+    let mut last: Option<(usize, usize)> = None;
+    let mut at = from;
+    while let Some(token) = all.get(at) {
+        match token.kind {
+            Kind::ParenOpen => {
+                let close = partner(all, at)?;
+                let name = all[at.checked_sub(1)?];
+                let is_attribute = name.kind != Kind::Word
+                    || matches!(name.of(text), b"__launch_bounds__" | b"__align__" | b"__attribute__" | b"alignas");
+                if !is_attribute {
+                    last = Some((at, close));
+                }
+                at = close;
+            }
+            Kind::BraceOpen => {
+                let (open, close) = last?;
+                let end = partner(all, at)?;
+                let name = all[open - 1];
+                let device = Device {
+                    name: name.start as usize..name.end as usize,
+                    is_kernel: is_kernel || all[from..open].iter().any(|token| token.of(text) == b"__global__"),
+                    parameters: all[open].end as usize..all[close].start as usize,
+                    body: all[at].end as usize..all[end].start as usize,
+                };
+                return Some((device, end));
+            }
+            Kind::Semicolon | Kind::BraceClose | Kind::Assign => return None,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+fn partner(all: &[Token], at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (index, token) in all.iter().enumerate().skip(at) {
+        match token.kind {
+            Kind::ParenOpen | Kind::BracketOpen | Kind::BraceOpen => depth += 1,
+            Kind::ParenClose | Kind::BracketClose | Kind::BraceClose => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(index);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}

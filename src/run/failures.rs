@@ -1,0 +1,71 @@
+//! What a run that could not do its job says.
+
+use miette::Diagnostic;
+
+use crate::model::{MessageKind, Report, symbol};
+
+/// A request for what a later version brings.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("`{what}` is not part of warplint {version} yet", version = env!("CARGO_PKG_VERSION"))]
+#[diagnostic(help("this version reads build logs, PTX and CUDA sources; `warplint --help` lists what it can do"))]
+pub(super) struct NotYet {
+    pub(super) what: String,
+}
+
+/// A list of branches that was asked of something else than code.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("there is neither PTX nor a source in the input, and a log tells nothing of branches")]
+#[diagnostic(help("give warplint the .cu file; or, which tells more, the .ptx file of `nvcc -ptx -lineinfo`"))]
+pub(super) struct NoPtx;
+
+/// A table of nothing measured nothing.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub(super) enum NoKernels {
+    #[error("no kernel was found in the input")]
+    #[diagnostic(help(
+        "compile with `-Xptxas -v` (CMake: `CMAKE_CUDA_FLAGS=\"-Xptxas=-v\"`) and pass on stderr: `… 2>&1 | warplint kernels`"
+    ))]
+    Silent,
+    #[error("no kernel was found in the input: the build failed, first with `{said}`")]
+    #[diagnostic(help("`{lint}` shows every error"))]
+    Failed { said: String, lint: String },
+    #[error("the figures of no kernel are in the input")]
+    #[diagnostic(help(
+        "`{lint}` shows {warnings} about kernels whose figures are not in it; `-Xptxas -v` makes the compiler print figures"
+    ))]
+    Warned { warnings: String, lint: String },
+}
+
+impl NoKernels {
+    pub(super) fn of(report: &Report) -> NoKernels {
+        let lint = match report.inputs.as_slice() {
+            [one] if one.name != "<stdin>" => format!("warplint {}", symbol::printable(&one.name)),
+            _ => "warplint".to_owned(),
+        };
+        let errors = || report.messages.iter().filter(|message| message.kind.fails_build());
+        // What a build tool says of a step that stopped follows from an error.
+        let first = errors().find(|message| message.kind != MessageKind::BuildStopped).or_else(|| errors().next());
+        if let Some(message) = first {
+            let text = report.said(message);
+            let text = String::from_utf8_lossy(&text);
+            return NoKernels::Failed {
+                said: symbol::printable(&symbol::cut_middle(text.trim(), 160)).into_owned(),
+                lint,
+            };
+        }
+        match report.messages.iter().filter(|message| message.kernel.is_some()).count() {
+            0 => NoKernels::Silent,
+            1 => NoKernels::Warned { warnings: "1 message".to_owned(), lint },
+            count => NoKernels::Warned { warnings: format!("{count} messages"), lint },
+        }
+    }
+}
+
+/// A request for the page of a group, which has none.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("`{name}` is a group of rules, and each rule has a page")]
+pub(super) struct GroupPage {
+    pub(super) name: String,
+    #[help]
+    pub(super) help: String,
+}

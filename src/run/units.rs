@@ -1,0 +1,264 @@
+//! Reads CUDA sources, many at a time. Of their texts only what is said in them is kept: a tree may be larger than memory.
+
+use std::io::{self, Read};
+
+use rayon::prelude::*;
+
+use crate::discover::{InputError, LARGEST, SourceFile};
+use crate::model::{Bounds, InputFacts, NameId, Place, Report, Spot, Unit, symbol};
+use crate::parse::cuda::lower::{self, Device, Lowered, lower};
+use crate::parse::cuda::{Aliases, File, Gathered, Meaning, NewNames, Scanner, gather, scan};
+use crate::suppress::{self, Kept};
+
+/// Sources that were read into a report, beside what it holds of them.
+#[derive(Default)]
+pub(super) struct Units {
+    /// The comments of each unit, by its index.
+    pub(super) comments: Vec<(u32, Vec<Kept>)>,
+    /// Files that could not be read.
+    pub(super) failures: Vec<InputError>,
+}
+
+impl Units {
+    /// Adds those that were read later.
+    pub(super) fn add(&mut self, later: Units) {
+        self.comments.extend(later.comments);
+        self.failures.extend(later.failures);
+    }
+}
+
+/// What files of a run are read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// To be linted: each is an input, whose device functions are made into PTX where branches are asked for.
+    Given {
+        /// Whether they are.
+        lower: bool,
+    },
+    /// For what they say of the kernels of other inputs.
+    Searched,
+}
+
+/// Reads `files` into `report`, in their order, however many are read at a time; of those that are only searched, the ones
+/// whose text is `wanted`.
+pub(super) fn read(
+    files: &[SourceFile],
+    role: Role,
+    wanted: impl Fn(&[u8]) -> bool + Sync,
+    report: &mut Report,
+) -> Units {
+    let mut units = Units::default();
+    // What is made to find macros fast in many files takes longer than one file does.
+    let before = if files.len() > MANY { Aliases::for_many() } else { Aliases::default() };
+    let reader = |aliases| Reader { role, wanted: &wanted, aliases };
+    let mut found: Vec<Outcome> = match files {
+        [] => return units,
+        // One file is read before threads would be there for it.
+        [file] => vec![reader(&before).read(file, &mut Scanner::default())],
+        _ => files.par_iter().map_init(Scanner::default, |scanner, file| reader(&before).read(file, scanner)).collect(),
+    };
+    let mut aliases = before.clone();
+    let new: Vec<Alias> = found.iter_mut().flat_map(Outcome::take_aliases).collect();
+    // Macros of one file that mean something in another: files that use them are read again, knowing that.
+    if aliases.add(new) {
+        let names = aliases.newer_than(&before);
+        let again = |scanner: &mut Scanner, (one, file): (Outcome, &SourceFile)| {
+            reader(&aliases).read_again(file, &names, scanner).unwrap_or(one)
+        };
+        found = found.into_par_iter().zip(files).map_init(Scanner::default, again).collect();
+    }
+    let mut gathered = Vec::with_capacity(found.len());
+    let mut lowered = Vec::new();
+    for (file, one) in files.iter().zip(found) {
+        match one {
+            Outcome::Scanned(content) => {
+                let name = file.path.display().to_string();
+                let input = content.has_code.then(|| number(&name, role, content.file.bytes, report));
+                if input.is_some() {
+                    let unit = narrow(report.units.len() + units.comments.len());
+                    units.comments.push((unit, content.comments));
+                    lowered.extend(content.lowered.map(|lowered| (unit, lowered)));
+                }
+                gathered.push(Gathered { name, input, file: content.file });
+            }
+            Outcome::NotWanted => {}
+            Outcome::Failed(error) => units.failures.push(error),
+        }
+    }
+    gather(&gathered, report);
+    for (unit, lowered) in lowered {
+        add_module(unit, lowered, report);
+    }
+    units
+}
+
+/// Files from which on finding macros fast is worth more preparation.
+const MANY: usize = 8;
+
+/// Functions of a source as PTX, with the names that the source has for them.
+struct Made {
+    lowered: Lowered,
+    functions: Vec<Device>,
+    names: Vec<Box<[u8]>>,
+}
+
+/// Adds the module that functions of a source were made into.
+fn add_module(unit: u32, made: Made, report: &mut Report) {
+    let Some(of_unit) = report.units.get(unit as usize) else { return };
+    let declared: Vec<Option<u32>> = made.functions.iter().map(|device| declaration_of(of_unit, device)).collect();
+    let input = of_unit.input;
+    let named_by: Vec<Option<NameId>> =
+        declared.iter().map(|at| Some(of_unit.declarations[(*at)? as usize].name)).collect();
+    let names = &mut report.names;
+    let mut kept: Vec<usize> = Vec::new();
+    let mut named = |of: usize| {
+        let own = made.names.get(kept.len());
+        kept.push(of);
+        named_by[of].unwrap_or_else(|| names.intern(own.map_or(b"?", |name| name)))
+    };
+    let mut module = made.lowered.into_module(input, &made.functions, &mut named, &|_| Bounds::default());
+    for (function, of) in module.functions.iter_mut().zip(kept) {
+        function.declared = declared[of].map(|at| Spot { unit, at });
+    }
+    report.modules.push(module);
+}
+
+/// The declaration whose body a device function is.
+fn declaration_of(unit: &Unit, device: &Device) -> Option<u32> {
+    let past = unit.declarations.partition_point(|one| one.extent.start <= device.body.start);
+    let at =
+        past.checked_sub(1).filter(|at| device.is_kernel && unit.declarations[*at].extent.end >= device.body.end)?;
+    u32::try_from(at).ok()
+}
+
+/// Adds a source that was found by the name that a compiler gave it, with its text and the number of its places. What it
+/// launches is nothing that the run was given.
+pub(super) fn add_found(input: u32, text: &[u8], units: &mut Units, report: &mut Report) {
+    let unit = narrow(report.units.len());
+    units.comments.push((unit, suppress::keep(text)));
+    let file = scan(text, &Aliases::default());
+    let name = report.file_of(Place { input, ..Place::default() }).to_owned();
+    gather(&[Gathered { name, input: Some(input), file }], report);
+    forget_launches(report, unit as usize);
+}
+
+/// Forgets the launches of all units from `first` on.
+pub(super) fn forget_launches(report: &mut Report, first: usize) {
+    report.units.iter_mut().skip(first).for_each(|unit| unit.launches.clear());
+}
+
+/// What became of a file.
+enum Outcome {
+    Scanned(Box<Content>),
+    /// It is C++ for the host alone, or says nothing of what is asked about.
+    NotWanted,
+    Failed(InputError),
+}
+
+struct Content {
+    file: File,
+    /// Whether it is a source of device code, and does not only tell others constants.
+    has_code: bool,
+    comments: Vec<Kept>,
+    lowered: Option<Made>,
+}
+
+type Alias = (Box<[u8]>, Meaning);
+
+impl Outcome {
+    fn take_aliases(&mut self) -> Vec<Alias> {
+        match self {
+            Outcome::Scanned(content) => std::mem::take(&mut content.file.aliases),
+            Outcome::NotWanted | Outcome::Failed(_) => Vec::new(),
+        }
+    }
+}
+
+/// Reads files, knowing macros.
+struct Reader<'r> {
+    role: Role,
+    wanted: &'r (dyn Fn(&[u8]) -> bool + Sync),
+    aliases: &'r Aliases,
+}
+
+impl Reader<'_> {
+    fn read(&self, file: &SourceFile, scanner: &mut Scanner) -> Outcome {
+        match text_of(file) {
+            Ok(Some(text)) if (self.wanted)(&text) => self.content(file, &text, scanner),
+            Ok(_) => Outcome::NotWanted,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    /// The same once more, where the file holds a macro that was not known before.
+    fn read_again(&self, file: &SourceFile, new: &NewNames, scanner: &mut Scanner) -> Option<Outcome> {
+        let text = text_of(file).ok()??;
+        let is_other = (self.wanted)(&text) && new.are_in(&text);
+        is_other.then(|| self.content(file, &text, scanner))
+    }
+
+    fn content(&self, source: &SourceFile, text: &[u8], scanner: &mut Scanner) -> Outcome {
+        let has_code = source.is_sure || self.aliases.may_be_in(text);
+        let file = scanner.scan(text, self.aliases);
+        let comments = if has_code { suppress::keep(text) } else { Vec::new() };
+        let is_lowered = self.role == Role::Given { lower: true } && has_code;
+        let lowered = if is_lowered { lowered(source, text, &file, scanner) } else { None };
+        Outcome::Scanned(Box::new(Content { file, has_code, comments, lowered }))
+    }
+}
+
+/// The device functions of a source as PTX, where a branch of them may have something to report.
+fn lowered(source: &SourceFile, text: &[u8], file: &File, scanner: &Scanner) -> Option<Made> {
+    let name = source.path.display().to_string();
+    let constants = |name: &[u8]| file.constant(name);
+    let devices = scanner.devices().map(|one| Device {
+        name: one.name,
+        is_kernel: one.is_kernel,
+        parameters: one.parameters,
+        body: one.body,
+    });
+    let functions: Vec<Device> = devices.collect();
+    let lowered = lower(&lower::Unit { text, name: &name, functions: &functions, constants: &constants })?;
+    let name = |of: usize| text.get(functions.get(of)?.name.clone());
+    let names = lowered.functions.iter().map(|one| name(one.of).unwrap_or(b"?").into()).collect();
+    Some(Made { lowered, functions, names })
+}
+
+/// The text of a file; nothing for one that is not surely a source, and no text of a person's.
+fn text_of(file: &SourceFile) -> Result<Option<Vec<u8>>, InputError> {
+    let shown = || symbol::printable(&file.path.display().to_string()).into_owned();
+    let unreadable = |error: io::Error| InputError::Unreadable { path: shown(), reason: error.to_string() };
+    let mut text = Vec::new();
+    let open = std::fs::File::open(&file.path).map_err(unreadable)?;
+    let size = open.metadata().map_err(unreadable)?.len();
+    if size > LARGEST {
+        let too_large = InputError::TooLarge { path: shown(), size, most: LARGEST };
+        return if file.is_sure { Err(too_large) } else { Ok(None) };
+    }
+    text.reserve(usize::try_from(size).unwrap_or(0));
+    // It may grow while it is read.
+    open.take(LARGEST).read_to_end(&mut text).map_err(unreadable)?;
+    if memchr::memchr(0, &text).is_some() {
+        return if file.is_sure { Err(InputError::Binary { path: shown() }) } else { Ok(None) };
+    }
+    Ok(Some(text))
+}
+
+/// The number that places in a file have.
+fn number(name: &str, role: Role, bytes: u64, report: &mut Report) -> u32 {
+    let name = name.to_owned();
+    match role {
+        Role::Given { .. } => {
+            report.inputs.push(InputFacts { name, bytes, is_source: true, ..InputFacts::default() });
+            narrow(report.inputs.len() - 1)
+        }
+        Role::Searched => {
+            report.sources.push(name);
+            Place::SOURCE + narrow(report.sources.len() - 1)
+        }
+    }
+}
+
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

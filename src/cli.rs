@@ -190,7 +190,7 @@ pub struct LintArgs {
     /// Report only what is new or worse
     #[arg(long, value_name = "FILE", hide = true)]
     pub baseline: Option<PathBuf>,
-    /// Report format: human, short, json
+    /// Report format: human, short, json, sarif, github, gitlab, junit, markdown, csv
     #[arg(
         short,
         long,
@@ -204,9 +204,9 @@ pub struct LintArgs {
     /// Write the report there, whole or not at all
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// A further report of the same run
-    #[arg(long, value_name = "FORMAT=FILE", hide = true)]
-    pub report: Vec<String>,
+    /// A further report of the same run; repeatable
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = further_report, help_heading = "Output")]
+    pub report: Vec<FurtherReport>,
     /// Findings shown in full, worst first, those of one cause as one; the others are counted
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Output")]
     pub limit: usize,
@@ -319,20 +319,31 @@ pub enum FormatChoice {
     Human,
     Short,
     Json,
-    #[value(hide = true)]
     Sarif,
-    #[value(hide = true)]
     Github,
-    #[value(hide = true)]
     Gitlab,
-    #[value(hide = true)]
     Junit,
-    #[value(hide = true)]
     Markdown,
-    #[value(hide = true)]
     Csv,
     #[value(hide = true)]
     Html,
+}
+
+/// `--report`
+#[derive(Debug, Clone)]
+pub struct FurtherReport {
+    /// Its form.
+    pub format: FormatChoice,
+    /// Where it is written, whole or not at all.
+    pub file: PathBuf,
+}
+
+fn further_report(text: &str) -> Result<FurtherReport, String> {
+    let (format, file) = text.split_once('=').ok_or("write it as FORMAT=FILE, for example sarif=warplint.sarif")?;
+    if file.is_empty() {
+        return Err("the file's name is missing after `=`".to_owned());
+    }
+    Ok(FurtherReport { format: FormatChoice::from_str(format, false)?, file: PathBuf::from(file) })
 }
 
 /// `--format` of `kernels`

@@ -186,8 +186,10 @@ fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
 }
 
 fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
-    refuse(&[("--baseline", args.baseline.is_some()), ("--report", !args.report.is_empty())])?;
+    refuse(&[("--baseline", args.baseline.is_some())])?;
     let format = format(args.format)?;
+    let further = args.report.iter().map(|report| Ok((self::format(report.format)?, report.file.as_path())));
+    let further = further.collect::<miette::Result<Vec<(Format, &Path)>>>()?;
     let mut config = config_of(&args.input)?;
     set_levels(&mut config, matches)?;
     config.fail_on = args.fail_on.unwrap_or(config.fail_on);
@@ -218,6 +220,11 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
     }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
     output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
+    // What goes into a file has neither colours nor the width of this terminal.
+    let plain = Layout { style: Style { unicode: layout.style.unicode, color: false, width: WIDTH }, ..layout };
+    for (format, file) in further {
+        output::write(Some(file), streams.stdout, |out| report::render(format, &verdict, &plain, out))?;
+    }
     if read.unreadable {
         return Ok(Outcome::Unable);
     }
@@ -317,6 +324,12 @@ fn format(choice: FormatChoice) -> miette::Result<Format> {
         FormatChoice::Human => Ok(Format::Human),
         FormatChoice::Short => Ok(Format::Short),
         FormatChoice::Json => Ok(Format::Json),
+        FormatChoice::Sarif => Ok(Format::Sarif),
+        FormatChoice::Github => Ok(Format::Github),
+        FormatChoice::Gitlab => Ok(Format::Gitlab),
+        FormatChoice::Junit => Ok(Format::Junit),
+        FormatChoice::Markdown => Ok(Format::Markdown),
+        FormatChoice::Csv => Ok(Format::Csv),
         later => {
             let name = later.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
             Err(NotYet { what: format!("--format {name}") }.into())

@@ -2,16 +2,23 @@
 
 mod also;
 mod branches;
+mod csv;
 mod excerpt;
 mod explain;
+mod fingerprint;
+mod github;
+mod gitlab;
 pub mod gpus;
 mod harmless;
 mod human;
 mod json;
+mod junit;
 mod kernels;
+mod markdown;
 pub mod occupancy;
 mod plot;
 mod rules;
+mod sarif;
 mod short;
 mod style;
 
@@ -35,6 +42,18 @@ pub enum Format {
     Short,
     /// The JSON report.
     Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Annotations of GitHub Actions.
+    Github,
+    /// Code Quality of GitLab.
+    Gitlab,
+    /// Test results.
+    Junit,
+    /// A comment on a pull request.
+    Markdown,
+    /// One row a finding.
+    Csv,
 }
 
 /// How a report for people is laid out.
@@ -70,5 +89,11 @@ pub fn render(format: Format, verdict: &Verdict<'_>, layout: &Layout, out: &mut 
         Format::Human => human::render(verdict, layout, out),
         Format::Short => short::render(verdict, out),
         Format::Json => json::render(verdict, out),
+        Format::Sarif => sarif::render(verdict, out),
+        Format::Github => github::render(verdict, out),
+        Format::Gitlab => gitlab::render(verdict, out),
+        Format::Junit => junit::render(verdict, out),
+        Format::Markdown => markdown::render(verdict, layout, out),
+        Format::Csv => csv::render(verdict, out),
     }
 }

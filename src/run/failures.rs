@@ -7,9 +7,7 @@ use crate::model::{MessageKind, Report, symbol};
 /// A request for what a later version brings.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("`{what}` is not part of warplint {version} yet", version = env!("CARGO_PKG_VERSION"))]
-#[diagnostic(help(
-    "this version reads build logs, PTX and CUDA sources, and writes the formats human, short and json; `warplint --help` lists its options"
-))]
+#[diagnostic(help("this version reads build logs, PTX and CUDA sources; `warplint --help` lists what it can do"))]
 pub(super) struct NotYet {
     pub(super) what: String,
 }

@@ -1,0 +1,49 @@
+//! One row a finding, for spreadsheets and scripts (RFC 4180).
+
+use std::io::{self, Write};
+
+use super::excerpt;
+use crate::model::symbol;
+use crate::settle::{Settled, Verdict};
+
+pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "level,rule,path,line,column,kernel,demangled,arch,gpu,count,status,message,help")?;
+    for one in &verdict.settled {
+        row(verdict, one, "shown", out)?;
+    }
+    for one in &verdict.allowed {
+        row(verdict, one, "allowed", out)?;
+    }
+    Ok(())
+}
+
+fn row(verdict: &Verdict<'_>, one: &Settled, status: &str, out: &mut dyn Write) -> io::Result<()> {
+    let report = verdict.context.report;
+    let finding = verdict.finding(one);
+    let position = finding.label.as_ref().map(|label| excerpt::position(report, label));
+    let name = finding.kernel.map(|name| report.names.get(name));
+    let (line, column) =
+        position.as_ref().map_or_else(Default::default, |at| (at.line.to_string(), at.column.to_string()));
+    let cells = [
+        one.level.name(),
+        verdict.active(one).rule.id,
+        position.as_ref().map_or("", |at| &at.path),
+        &line,
+        &column,
+        &name.map(String::from_utf8_lossy).unwrap_or_default(),
+        &name.and_then(symbol::demangle).unwrap_or_default(),
+        &finding.arch.map(|arch| arch.to_string()).unwrap_or_default(),
+        finding.gpu.as_deref().unwrap_or_default(),
+        &finding.count.to_string(),
+        status,
+        &finding.message,
+        finding.help.as_deref().unwrap_or_default(),
+    ]
+    .map(cell);
+    writeln!(out, "{}", cells.join(","))
+}
+
+/// A cell, in quotes where it holds what would end it.
+pub(super) fn cell(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}

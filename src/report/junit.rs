@@ -1,0 +1,53 @@
+//! JUnit XML, which Jenkins, Azure and GitLab read as test results: a finding is a failed test, and a run without findings
+//! one that passed.
+
+use std::io::{self, Write};
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use super::excerpt;
+use crate::finding::{Finding, Level};
+use crate::model::symbol;
+use crate::settle::{Settled, Verdict};
+
+pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut suite = TestSuite::new("warplint");
+    for one in &verdict.settled {
+        suite.add_test_case(case(verdict, one, &verdict.finding(one)));
+    }
+    if !verdict.settled.iter().any(|one| one.level > Level::Note) {
+        let mut passed = TestCase::new("no findings", TestCaseStatus::success());
+        passed.set_classname("warplint");
+        suite.add_test_case(passed);
+    }
+    let mut report = Report::new("warplint");
+    report.add_test_suite(suite);
+    report.serialize(out).map_err(io::Error::other)
+}
+
+fn case(verdict: &Verdict<'_>, one: &Settled, finding: &Finding) -> TestCase {
+    let rule = verdict.active(one).rule.id;
+    let report = verdict.context.report;
+    let position = finding.label.as_ref().map(|label| excerpt::position(report, label));
+    let place = position.as_ref().map(|at| format!("{}:{}:{}", at.path, at.line, at.column));
+    let kernel = finding.kernel.map(|name| symbol::short(report.names.get(name)));
+    let arch = finding.arch.map(|arch| arch.to_string());
+    let subject: Vec<String> = [kernel, arch].into_iter().flatten().collect();
+    let mut status = match one.level {
+        // A note fails nothing.
+        Level::Note | Level::Allow => TestCaseStatus::success(),
+        Level::Warn | Level::Deny => TestCaseStatus::non_success(NonSuccessKind::Failure),
+    };
+    let text = [Some(finding.message.clone()), place.clone(), finding.help.clone().map(|help| format!("help: {help}"))];
+    let text = text.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    if let TestCaseStatus::NonSuccess { .. } = status {
+        status.set_message(finding.message.clone()).set_type(one.level.name()).set_description(text.clone());
+    }
+    let name = [vec![rule.to_owned()], subject, place.into_iter().collect()].concat().join(" ");
+    let mut case = TestCase::new(name, status);
+    case.set_classname(format!("warplint.{rule}"));
+    if one.level <= Level::Note {
+        case.set_system_out(text);
+    }
+    case
+}

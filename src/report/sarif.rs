@@ -1,0 +1,285 @@
+//! SARIF 2.1.0, the part of it that code scanning reads (OASIS, Static Analysis Results Interchange Format).
+//!
+//! Every rule is listed, so that a result's rule is known also where this run did not break it. Written as it is made.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::excerpt::{self, Position};
+use super::fingerprint::fingerprint;
+use crate::finding::{Fact, Finding, Label, Level};
+use crate::model::{Report, symbol};
+use crate::rules::{Page, RULES, Rule};
+use crate::settle::{AllowedBy, Settled, Verdict};
+
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// Name and version of what our fingerprints are made of.
+const FINGERPRINT: &str = "warplint/v1";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome<'a> {
+    rule_id: &'static str,
+    rule_index: usize,
+    level: &'static str,
+    message: Text<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    locations: Vec<Location>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    related_locations: Vec<Location>,
+    partial_fingerprints: BTreeMap<&'static str, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    suppressions: Vec<Suppression<'a>>,
+    properties: BTreeMap<&'static str, Value>,
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    text: std::borrow::Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    physical_location: Option<Physical>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    logical_locations: Vec<Logical>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Text<'static>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Physical {
+    artifact_location: Artifact,
+    region: Region,
+}
+
+#[derive(Serialize)]
+struct Artifact {
+    uri: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Region {
+    start_line: u32,
+    start_column: u64,
+    end_line: u32,
+    end_column: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Logical {
+    fully_qualified_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decorated_name: Option<String>,
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct Suppression<'a> {
+    kind: &'static str,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    justification: Option<&'a str>,
+}
+
+pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let rules: Vec<Value> = RULES.iter().map(|rule| descriptor(rule, &rule.page())).collect();
+    let driver = json!({
+        "name": "warplint",
+        "version": env!("CARGO_PKG_VERSION"),
+        "semanticVersion": env!("CARGO_PKG_VERSION"),
+        "rules": rules,
+    });
+    write!(out, "{{\n\"$schema\": \"{SCHEMA}\",\n\"version\": \"2.1.0\",\n\"runs\": [{{\n\"tool\": {{\"driver\": ")?;
+    serde_json::to_writer(&mut *out, &driver).map_err(io::Error::from)?;
+    // Columns count characters, as in every other format.
+    write!(out, "}},\n\"columnKind\": \"unicodeCodePoints\",\n\"results\": [")?;
+    let mut separator = "\n";
+    for one in verdict.settled.iter().chain(&verdict.allowed) {
+        out.write_all(separator.as_bytes())?;
+        let finding = verdict.finding(one);
+        serde_json::to_writer(&mut *out, &outcome(verdict, one, &finding)).map_err(io::Error::from)?;
+        separator = ",\n";
+    }
+    writeln!(out, "\n]\n}}]\n}}")
+}
+
+fn descriptor(rule: &Rule, page: &Page) -> Value {
+    json!({
+        "id": rule.id,
+        "name": pascal(rule.id),
+        "shortDescription": {"text": format!("{}.", page.summary)},
+        "help": {"text": page.body, "markdown": page.body},
+        "defaultConfiguration": {"enabled": page.level != Level::Allow, "level": level(page.level)},
+        "properties": {"tags": [page.group.name()]},
+    })
+}
+
+/// `RegisterSpill` of `register-spill`.
+fn pascal(id: &str) -> String {
+    let word = |word: &str| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        first.to_uppercase() + rest
+    };
+    id.split('-').map(word).collect()
+}
+
+fn level(level: Level) -> &'static str {
+    match level {
+        Level::Deny => "error",
+        Level::Warn => "warning",
+        Level::Note => "note",
+        Level::Allow => "none",
+    }
+}
+
+fn outcome<'a>(verdict: &'a Verdict<'_>, one: &Settled, finding: &'a Finding) -> Outcome<'a> {
+    let report = verdict.context.report;
+    let rule = verdict.active(one).rule;
+    let names = finding.kernel.map(|name| report.names.get(name));
+    let logical = names.map(|name| {
+        let raw = String::from_utf8_lossy(name).into_owned();
+        match symbol::demangle(name) {
+            Some(full) => Logical { fully_qualified_name: full, decorated_name: Some(raw), kind: "function" },
+            None => Logical { fully_qualified_name: raw, decorated_name: None, kind: "function" },
+        }
+    });
+    let physical = finding.label.as_ref().and_then(|label| physical(&excerpt::position(report, label)));
+    let has_place = physical.is_some() || logical.is_some();
+    let place = Location {
+        id: None,
+        physical_location: physical,
+        logical_locations: logical.into_iter().collect(),
+        message: None,
+    };
+    let text = match &finding.help {
+        Some(help) => format!("{}\n\n{help}", finding.message).into(),
+        None => finding.message.as_str().into(),
+    };
+    Outcome {
+        rule_id: rule.id,
+        rule_index: RULES.iter().position(|other| other.id == rule.id).unwrap_or_default(),
+        level: level(if one.level == Level::Allow { verdict.active(one).level.max(Level::Note) } else { one.level }),
+        message: Text { text },
+        locations: if has_place { vec![place] } else { Vec::new() },
+        related_locations: related(report, finding),
+        partial_fingerprints: BTreeMap::from([(FINGERPRINT, fingerprint(report, rule.id, &one.hit, finding))]),
+        suppressions: suppression(verdict, one).into_iter().collect(),
+        properties: properties(finding),
+    }
+}
+
+fn related(report: &Report, finding: &Finding) -> Vec<Location> {
+    let labels = finding.ptx.iter().chain(&finding.beside);
+    let place = |(id, label): (usize, &Label)| {
+        Some(Location {
+            id: Some(id),
+            physical_location: Some(physical(&excerpt::position(report, label))?),
+            logical_locations: Vec::new(),
+            message: Some(Text { text: label.text.clone().into() }),
+        })
+    };
+    (1..).zip(labels).filter_map(place).collect()
+}
+
+/// None for what is no file, as standard input.
+fn physical(at: &Position) -> Option<Physical> {
+    if at.path == "<stdin>" || at.line == 0 {
+        return None;
+    }
+    let region = Region {
+        start_line: at.line,
+        start_column: at.column,
+        end_line: at.line,
+        end_column: at.end_column.max(at.column),
+    };
+    Some(Physical { artifact_location: Artifact { uri: uri(&at.path) }, region })
+}
+
+/// A path as the reference of RFC 3986 that it is: relative ones stay relative.
+fn uri(path: &str) -> String {
+    let path = path.strip_prefix("./").unwrap_or(path).replace('\\', "/");
+    let drive = path.as_bytes().get(1) == Some(&b':');
+    let mut out = String::from(match path.starts_with('/') {
+        true => "file://",
+        false if drive => "file:///",
+        false => "",
+    });
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => out.push(char::from(byte)),
+            b':' if drive => out.push(':'),
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+fn suppression<'a>(verdict: &'a Verdict<'_>, one: &Settled) -> Option<Suppression<'a>> {
+    if one.level != Level::Allow {
+        return None;
+    }
+    let kind = if matches!(one.allowed_by, Some(AllowedBy::Remark(_))) { "inSource" } else { "external" };
+    Some(Suppression { kind, status: "accepted", justification: verdict.reason(one) })
+}
+
+fn properties(finding: &Finding) -> BTreeMap<&'static str, Value> {
+    let mut all: BTreeMap<&'static str, Value> =
+        finding.facts.iter().map(|(name, fact)| (*name, value(fact))).collect();
+    if let Some(arch) = finding.arch {
+        all.insert("arch", arch.to_string().into());
+    }
+    if let Some(gpu) = &finding.gpu {
+        all.insert("gpu", gpu.as_str().into());
+    }
+    if let Some(confidence) = finding.confidence {
+        all.insert("confidence", confidence.into());
+    }
+    if finding.count > 1 {
+        all.insert("count", finding.count.into());
+    }
+    all
+}
+
+fn value(fact: &Fact) -> Value {
+    match fact {
+        Fact::Count(count) => (*count).into(),
+        Fact::Fraction(fraction) => (*fraction).into(),
+        Fact::Word(word) => word.as_str().into(),
+        Fact::Words(words) => words.clone().into(),
+        Fact::Unknown => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_references_that_any_reader_resolves() {
+        assert_eq!(uri("./src/a b.cu"), "src/a%20b.cu");
+        assert_eq!(uri("/tmp/k#1.cu"), "file:///tmp/k%231.cu");
+        assert_eq!(uri("C:\\k.cu"), "file:///C:/k.cu");
+        assert_eq!(uri("a:b.cu"), "file:///a:b.cu");
+        assert_eq!(uri("é.cu"), "%C3%A9.cu");
+    }
+
+    #[test]
+    fn a_rule_has_a_name_as_sarif_wants_it() {
+        assert_eq!(pascal("barrier-in-divergent-branch"), "BarrierInDivergentBranch");
+    }
+}

@@ -343,7 +343,9 @@ fn further_report(text: &str) -> Result<FurtherReport, String> {
     if file.is_empty() {
         return Err("the file's name is missing after `=`".to_owned());
     }
-    Ok(FurtherReport { format: FormatChoice::from_str(format, false)?, file: PathBuf::from(file) })
+    let format = FormatChoice::from_str(format, false)
+        .map_err(|_| format!("no format is called `{format}`; `warplint --help` lists them at --format"))?;
+    Ok(FurtherReport { format, file: PathBuf::from(file) })
 }
 
 /// `--format` of `kernels`

@@ -66,7 +66,9 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let name = context.called(Some(found.function.name));
     let exits = found.branch.missed == Some(Missed::Exits);
     if found.branch.is_strided {
-        let what = format!("threads of a block of {name} may leave this loop a turn before the others, and miss the barrier in it");
+        let what = format!(
+            "threads of a block of {name} may leave this loop a turn before the others, and miss the barrier in it"
+        );
         let more = ": safe only where its bound is a multiple of `blockDim.x`".to_owned();
         return told(context, hit, Message { what, more, label: Says::Lanes }, STRIDED, exits);
     }

@@ -66,7 +66,8 @@ fn fits_a_warp(block: BlockSize, site: &LaunchSite) -> bool {
 
 /// Whether a launch has no more threads in all than one block may have: it is over before idle lanes cost anything.
 fn is_small(block: BlockSize, site: &LaunchSite) -> bool {
-    let all = |grid: [u32; 3]| grid.iter().fold(u64::from(block.threads()), |all, one| all.saturating_mul(u64::from(*one)));
+    let all =
+        |grid: [u32; 3]| grid.iter().fold(u64::from(block.threads()), |all, one| all.saturating_mul(u64::from(*one)));
     let [x, y, z] = site.grid;
     x.zip(y).zip(z).is_some_and(|((x, y), z)| all([x, y, z]) <= u64::from(MOST))
 }

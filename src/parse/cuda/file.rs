@@ -203,8 +203,7 @@ pub fn scan(text: &[u8], aliases: &Aliases) -> File {
 }
 
 /// What a text holds that is for CUDA as well.
-const CUDA: [&[u8]; 7] =
-    [b"<cuda", b"\"cuda", b"cudaError", b"cudaMalloc", b"cudaStream", b"__CUDA", b"__NVCC__"];
+const CUDA: [&[u8]; 7] = [b"<cuda", b"\"cuda", b"cudaError", b"cudaMalloc", b"cudaStream", b"__CUDA", b"__NVCC__"];
 
 /// Whether a text includes what HIP needs, and nothing of CUDA's beside: what is for both has warps of 32 lanes there.
 fn is_hip(text: &[u8]) -> bool {

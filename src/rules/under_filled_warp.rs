@@ -66,7 +66,8 @@ fn fits_a_warp(block: BlockSize, site: &LaunchSite) -> bool {
 
 /// Whether a launch has no more threads in all than one block may have: it is over before idle lanes cost anything.
 fn is_small(block: BlockSize, site: &LaunchSite) -> bool {
-    let all = |grid: [u32; 3]| grid.iter().fold(u64::from(block.threads()), |all, one| all.saturating_mul(u64::from(*one)));
+    let all =
+        |grid: [u32; 3]| grid.iter().fold(u64::from(block.threads()), |all, one| all.saturating_mul(u64::from(*one)));
     let [x, y, z] = site.grid;
     x.zip(y).zip(z).is_some_and(|((x, y), z)| all([x, y, z]) <= u64::from(MOST))
 }
@@ -238,6 +239,7 @@ mod tests {
             sources(&[("k.cu", &format!("{first}\n{rest}"))], &[]).len()
         };
         assert_eq!(found("#include <hip/hip_runtime.h>"), 0);
+        assert_eq!(found("void f(void** p) { hipMalloc(p, 4); }"), 0);
         assert_eq!(found("#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#else\n#include <cuda_runtime.h>\n#endif"), 1);
     }
 
@@ -250,6 +252,10 @@ mod tests {
         assert_eq!(found("__tile_global__"), [] as [&str; 0]);
         assert_eq!(found("__global__ __block_size__(1)"), [] as [&str; 0]);
         assert_eq!(found("__global__").len(), 1);
+        // One that is called in full is that, whatever else has its name.
+        let text = "namespace a::tile { __tile_global__ void k(float* p) {} }\n__global__ void k(float* p) {}\n";
+        let host = "void host(float* p, int n) { ns::a::tile::k<<<n, 1>>>(p); }\n";
+        assert_eq!(sources(&[("k.cuh", text), ("h.cu", host)], &[]), [] as [&str; 0]);
     }
 
     #[test]

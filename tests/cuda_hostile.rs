@@ -150,10 +150,9 @@ fn no_repetition_takes_longer_than_linear() {
     for piece in REPEATED {
         let before = "__global__ void k(int n) {} void f(int n) { int t = 4; k<<<1, t>>>(n); int a = 1; dim3 b; ";
         let text = |size: usize| [before.as_bytes(), &piece.as_bytes().repeat(size / piece.len())].concat();
-        let (short, long) = (time(&text(10_000)), time(&text(160_000)));
-        // Sixteen times the text: what is quadratic takes 256 times as long.
-        let most = short.max(Duration::from_millis(4)) * 16 * 6;
-        assert!(long <= most, "{piece:?}: {short:?}, and of 16 times the size {long:?}");
+        // Sixteen times the text: what is quadratic takes 256 times as long, however busy the machine is.
+        let is_linear = || time(&text(160_000)) <= time(&text(10_000)).max(Duration::from_millis(4)) * 16 * 6;
+        assert!((0..5).any(|_| is_linear()), "{piece:?} takes much longer than 16 times as long at 16 times the size");
     }
 }
 

@@ -313,11 +313,14 @@ fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Ve
                 let main = families[*number as usize].main(report);
                 main.is_some_and(|main| is_called(&identity(report, main).0, &parts))
             });
-            // What is called in full is that, and none of which macros may hide a namespace.
+            // What is called in full is that, and none that only ends alike.
             if found.len() > 1 {
-                let is_end = |declared: &[&[u8]]| declared.ends_with(&parts) || parts.ends_with(declared);
-                let main = |number: u32| families[number as usize].main(report);
-                narrow_by(&mut found, |number| main(number).is_some_and(|main| is_end(&identity(report, main).0)));
+                let overlap = |number: u32| {
+                    let main = families[number as usize].main(report);
+                    main.map_or(0, |main| overlap(&identity(report, main).0, &parts))
+                };
+                let best = found.iter().map(|number| overlap(*number)).max();
+                found.retain(|number| Some(overlap(*number)) == best);
             }
             // A file calls its own.
             if found.len() > 1 {
@@ -331,6 +334,12 @@ fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Ve
             }
         }
     }
+}
+
+/// The parts that a name as called and that of a declaration share, where one is the other's end.
+fn overlap(declared: &[&[u8]], called: &[&[u8]]) -> usize {
+    let is_end = declared.ends_with(called) || called.ends_with(declared);
+    if is_end { declared.len().min(called.len()) } else { 0 }
 }
 
 /// Whether a name as called may be that of a declaration: one is the other's end.

@@ -82,7 +82,9 @@ struct Stride {
     /// What the place is compared with to leave.
     bounds: Vec<Node>,
     number: u32,
-    /// That holds of all threads of the block.
+    /// That is sure of the lanes of a warp.
+    is_of_warp: bool,
+    /// That holds of all threads of the block, or may: their step is told when the kernel runs.
     is_of_block: bool,
 }
 
@@ -131,14 +133,15 @@ impl Strides {
             let header = graph.block(node);
             let (Ok(from), Ok(by)) = (few.value_at(start, header), few.value_at(step, header)) else { continue };
             let threads = few.extent().threads;
-            if is_close(&from, &by, threads, LANES) {
+            let is_of_warp = is_close(&from, &by, threads, LANES);
+            let is_of_block = is_parameter(graph, step) || is_close(&from, &by, threads, threads);
+            if is_of_warp || is_of_block {
                 let around = cfg.loops[number as usize].parent;
                 let exits = cfg.loops[number as usize].exits.iter();
                 let bounds =
                     exits.filter_map(|(from, _)| bound(graph, known, decisions[*from as usize]?.node)).collect();
-                let is_of_block = is_close(&from, &by, threads, threads);
                 let start = core(graph, known, start);
-                strides.all.push(Stride { header, around, start, bounds, number, is_of_block });
+                strides.all.push(Stride { header, around, start, bounds, number, is_of_warp, is_of_block });
             }
         }
         strides
@@ -147,23 +150,24 @@ impl Strides {
     /// Whether the branch of `block`, on `node`, decides how many turns of such a loop a lane takes.
     #[must_use]
     pub fn decides(&self, graph: &Graph<'_, '_>, known: &[Known], block: Block, node: Node) -> bool {
-        self.all.iter().any(|stride| stride.is_decided(graph, known, block, node))
+        self.all.iter().any(|stride| stride.is_of_warp && stride.is_decided(graph, known, block, node, false))
     }
 
-    /// The same of a loop whose threads start no more than a step apart in the whole block.
+    /// The same of a loop whose threads start no more than a step apart in the whole block; the branch is the loop's own, or
+    /// that before it, so that whatever it compares the place with is what ends the loop.
     #[must_use]
     pub fn decides_for_block(&self, graph: &Graph<'_, '_>, known: &[Known], block: Block, node: Node) -> bool {
-        self.all.iter().any(|stride| stride.is_of_block && stride.is_decided(graph, known, block, node))
+        self.all.iter().any(|stride| stride.is_of_block && stride.is_decided(graph, known, block, node, true))
     }
 }
 
 impl Stride {
-    fn is_decided(&self, graph: &Graph<'_, '_>, known: &[Known], block: Block, node: Node) -> bool {
+    fn is_decided(&self, graph: &Graph<'_, '_>, known: &[Known], block: Block, node: Node, any_bound: bool) -> bool {
         let cfg = graph.cfg();
         let beside = self.around.is_none_or(|around| cfg.is_in_loop(block, around));
         let before = cfg.order(block) <= cfg.order(self.header) || cfg.is_in_loop(block, self.number);
         beside && before && {
-            let mut reading = Reading { graph, known, stride: self, seen: HashMap::new() };
+            let mut reading = Reading { graph, known, stride: self, any_bound, seen: HashMap::new() };
             reading.part(node) == Part::Distance
         }
     }
@@ -248,7 +252,22 @@ fn core(graph: &Graph<'_, '_>, known: &[Known], mut node: Node) -> Node {
     node
 }
 
-/// Whether the lanes of each warp start no more than a step apart.
+/// Whether a value is a parameter as it was handed over, or what a source does not tell, as a constant of a template.
+fn is_parameter(graph: &Graph<'_, '_>, node: Node) -> bool {
+    let mut node = moved(graph, node);
+    loop {
+        let Source::Result { instruction, .. } = graph.source(node) else { return false };
+        let one = &graph.code().instructions[instruction as usize];
+        match (one.op, graph.inputs(node)) {
+            // A source reads what it does not tell from local memory.
+            (Op::Ld, _) => return matches!(one.space, Space::Param | Space::Local),
+            (Op::Cvt | Op::Mov, [input]) => node = *input,
+            _ => return false,
+        }
+    }
+}
+
+/// Whether the threads of each group start no more than a step apart.
 fn is_close(from: &Value, by: &Value, threads: usize, group: usize) -> bool {
     let rows = from.rows().max(by.rows());
     let warps = |first: usize| first / LANES..(first + group).min(threads).div_ceil(LANES);
@@ -273,6 +292,8 @@ struct Reading<'r, 'c, 't> {
     graph: &'r Graph<'c, 't>,
     known: &'r [Known],
     stride: &'r Stride,
+    /// Whatever the place is compared with is the bound.
+    any_bound: bool,
     seen: HashMap<Node, Part>,
 }
 
@@ -359,6 +380,9 @@ impl Reading<'_, '_, '_> {
 
     /// Whether it is what ends the loop: the same number, or a constant where that is one, too.
     fn is_bound(&self, node: Node) -> bool {
+        if self.any_bound {
+            return true;
+        }
         let is_constant = |node: &Node| self.known[node.0 as usize].as_constant().is_some();
         let node = moved(self.graph, node);
         self.stride.bounds.iter().any(|bound| *bound == node || (is_constant(bound) && is_constant(&node)))

@@ -1,5 +1,8 @@
 //! `barrier-in-divergent-branch`: a barrier for the whole block that not every thread of the block reaches.
 
+use std::cell::RefCell;
+
+use hashbrown::HashSet;
 use serde::Deserialize;
 
 use super::Context;
@@ -15,8 +18,16 @@ use crate::lanes::verdict::{Advice, Confidence, Missed, Verdict};
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
+    let told = RefCell::new(HashSet::new());
     each(context, hits, |found, judgement| {
         if judgement.verdict != Verdict::BarrierInDivergent {
+            return None;
+        }
+        // The branch before a loop of a source and the one that leaves it are one statement.
+        let statement = found.module.positions().and_then(|positions| positions.statement(found.branch.at));
+        if statement
+            .is_some_and(|bytes| !told.borrow_mut().insert((found.module.input, bytes.start, found.branch.is_strided)))
+        {
             return None;
         }
         Some((1.0 + found.branch.split.mean, loudest(found)?))
@@ -131,16 +142,21 @@ mod tests {
     #[test]
     fn a_loop_in_steps_of_the_block_is_a_warning_that_says_when_it_is_safe() {
         let found = |body: &str| {
-            let text = format!("__global__ void k(float* o, int n, int m) {{ int t = threadIdx.x;\n{body}\n}}\n");
+            let text = format!(
+                "struct S {{ int n; }}; template <int N> __global__ void k(float* o, int n, int m, S s) {{ int t = threadIdx.x;\n{body}\n}}\n"
+            );
             sources(&[("k.cu", &text)], &[])
         };
         for head in [
             "for (int i = t; i < n; i += blockDim.x)",
             "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)",
-            "for (int y = 0; y < m; y++) for (int i = t; i < n; i += blockDim.x)",
+            "for (int i = t; i < n; i += m)",
+            "for (int i = t; i < s.n; i += blockDim.x)",
+            "if (m > 7) o[0] = 2.f; for (int i = t; i < n; i += N)",
         ] {
+            let all = found(&format!("{head} {{ o[i] = 1.f; __syncthreads(); o[i] += o[0]; }}"));
             assert_eq!(
-                found(&format!("{head} {{ o[i] = 1.f; __syncthreads(); o[i] += o[0]; }}")),
+                all,
                 [
                     "warning[barrier-in-divergent-branch] threads of a block of `k` may leave this loop a turn before the \
                      others, and miss the barrier in it: safe only where its bound is a multiple of `blockDim.x`"
@@ -148,9 +164,14 @@ mod tests {
                 "{head}"
             );
         }
-        for head in ["for (int i = t; i < n; i++)", "for (int i = t; i < n; i += 32)", "for (int i = 0; i < t; i++)"] {
+        for head in [
+            "for (int i = t; i < n; i++)",
+            "for (int i = t; i < n; i += 32)",
+            "for (int i = 0; i < n && i != t; i++)",
+            "for (int i = 0; i < t; i++)",
+        ] {
             let found = found(&format!("{head} {{ o[i] = 1.f; __syncthreads(); o[i] += o[0]; }}"));
-            assert!(found.len() == 1 && found[0].starts_with("error["), "{head}: {found:?}");
+            assert!(!found.is_empty() && found.iter().all(|line| line.starts_with("error[")), "{head}: {found:?}");
         }
     }
 

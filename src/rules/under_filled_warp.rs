@@ -239,6 +239,7 @@ mod tests {
             sources(&[("k.cu", &format!("{first}\n{rest}"))], &[]).len()
         };
         assert_eq!(found("#include <hip/hip_runtime.h>"), 0);
+        assert_eq!(found("void f(void** p) { hipMalloc(p, 4); }"), 0);
         assert_eq!(found("#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#else\n#include <cuda_runtime.h>\n#endif"), 1);
     }
 
@@ -251,6 +252,10 @@ mod tests {
         assert_eq!(found("__tile_global__"), [] as [&str; 0]);
         assert_eq!(found("__global__ __block_size__(1)"), [] as [&str; 0]);
         assert_eq!(found("__global__").len(), 1);
+        // One that is called in full is that, whatever else has its name.
+        let text = "namespace a::tile { __tile_global__ void k(float* p) {} }\n__global__ void k(float* p) {}\n";
+        let host = "void host(float* p, int n) { ns::a::tile::k<<<n, 1>>>(p); }\n";
+        assert_eq!(sources(&[("k.cuh", text), ("h.cu", host)], &[]), [] as [&str; 0]);
     }
 
     #[test]

@@ -553,12 +553,20 @@ impl<'c, 't> Look<'_, 'c, 't> {
                 Strides::find(graph, given.known, given.decisions, &mut evaluators.few, self.task.budget.branch)
             });
             evidence.is_strided = strides.decides(graph, given.known, block, node);
-            branch.is_strided = waits && strides.decides_for_block(graph, given.known, block, node);
+            let is_strided = waits && strides.decides_for_block(graph, given.known, block, node);
+            branch.is_strided = is_strided || (waits && self.leads_to_untold_steps(branch));
             judgement = judge(&evidence);
         }
         branch.split = evidence.index;
         branch.spread = evidence.spread;
         branch.judgement = Some(judgement);
+    }
+
+    /// Whether a branch of a source stands before a loop whose step is not told: it may be that of the block.
+    fn leads_to_untold_steps(&self, branch: &Branch) -> bool {
+        let is_untold = |block: Block| self.known(block).is_some_and(|known| known.data && !known.index);
+        let of_loop = branch.guards.and_then(|number| self.cfg().loops.get(number as usize));
+        self.task.is_source && of_loop.is_some_and(|one| one.exits.iter().all(|(from, _)| is_untold(*from)))
     }
 
     /// Silences the branch that begins comparisons with constants, where no warp has lanes for two of them, nor two lanes

@@ -131,10 +131,11 @@ impl Strides {
             let Some((start, step)) = stepped(graph, cfg, node, number) else { continue };
             few.allow(work);
             let header = graph.block(node);
-            let (Ok(from), Ok(by)) = (few.value_at(start, header), few.value_at(step, header)) else { continue };
+            let values = few.value_at(start, header).and_then(|from| Ok((from, few.value_at(step, header)?)));
             let threads = few.extent().threads;
-            let is_of_warp = is_close(&from, &by, threads, LANES);
-            let is_of_block = is_parameter(graph, step) || is_close(&from, &by, threads, threads);
+            let is_close = |group: usize| values.as_ref().is_ok_and(|(from, by)| is_close(from, by, threads, group));
+            let is_of_warp = is_close(LANES);
+            let is_of_block = is_parameter(graph, step) || is_close(threads);
             if is_of_warp || is_of_block {
                 let around = cfg.loops[number as usize].parent;
                 let exits = cfg.loops[number as usize].exits.iter();
@@ -252,15 +253,14 @@ fn core(graph: &Graph<'_, '_>, known: &[Known], mut node: Node) -> Node {
     node
 }
 
-/// Whether a value is a parameter as it was handed over, or what a source does not tell, as a constant of a template.
+/// Whether a value is a parameter as it was handed over.
 fn is_parameter(graph: &Graph<'_, '_>, node: Node) -> bool {
     let mut node = moved(graph, node);
     loop {
         let Source::Result { instruction, .. } = graph.source(node) else { return false };
         let one = &graph.code().instructions[instruction as usize];
         match (one.op, graph.inputs(node)) {
-            // A source reads what it does not tell from local memory.
-            (Op::Ld, _) => return matches!(one.space, Space::Param | Space::Local),
+            (Op::Ld, _) => return one.space == Space::Param,
             (Op::Cvt | Op::Mov, [input]) => node = *input,
             _ => return false,
         }

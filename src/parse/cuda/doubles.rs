@@ -123,6 +123,8 @@ fn constant(spelled: &[u8], at: usize) -> Option<Constant> {
         None => (&text[..], Width::Double),
     };
     let value = std::str::from_utf8(digits).ok()?.parse::<f64>().ok().filter(|value| value.is_finite())?;
+    #[allow(clippy::cast_possible_truncation, reason = "this is how C++ rounds")]
+    let value = if width == Width::Single { f64::from(value as f32) } else { value };
     let literals = if width == Width::Double { vec![at] } else { Vec::new() };
     Some(Constant { value, width, literals })
 }
@@ -905,6 +907,7 @@ mod tests {
             "const float third = 1.0 / 3.0; p[i] = third * x;",
             "float y = 2; p[i] = y * 0.1;",
             "p[i] = 0.1f * x;",
+            "p[i] = x * (0.3f + 0.25);",
         ] {
             told(body, 0);
         }

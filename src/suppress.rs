@@ -180,11 +180,11 @@ fn quote(text: &[u8], comment: &Comment, input: u32, texts: &mut Names) -> Quote
 /// The bytes of the line of a comment.
 fn line_around(text: &[u8], comment: &Comment) -> Range<usize> {
     let at = comment.span.start;
-    let start = memrchr2(b'\n', b'\r', &text[..at]).map_or(0, |at| at + 1);
-    // Of a line without an end, what is before the comment matters less.
-    let start = start.max(at.saturating_sub(LONGEST));
-    let rest = &text[start..];
-    let end = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()).min(2 * LONGEST);
+    // Of a line without an end, what is far from the comment matters less.
+    let first = at.saturating_sub(LONGEST);
+    let start = memrchr2(b'\n', b'\r', &text[first..at]).map_or(first, |at| first + at + 1);
+    let rest = &text[start..text.len().min(start + 2 * LONGEST)];
+    let end = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
     start..start + end
 }
 
@@ -270,7 +270,7 @@ fn declared(unit: &Unit, comment: &Comment) -> Option<u32> {
 }
 
 /// Longest part of a line that is kept on each side of where its comment begins, in bytes.
-const LONGEST: usize = 2048;
+const LONGEST: usize = 512;
 
 fn remark(comment: &Comment, said: &Said, quote: Quote, scope: Scope, is_seen: bool) -> Remark {
     let offset = usize::try_from(quote.place.offset).unwrap_or(usize::MAX);
@@ -331,7 +331,7 @@ fn opening(text: &[u8], at: usize) -> Option<Opening> {
 }
 
 fn comment(text: &[u8], at: usize, opening: Opening) -> Comment {
-    let rest = &text[at..];
+    let rest = &text[at..text.len().min(at + FURTHEST)];
     let line = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
     let closing = if opening.is_closed { memmem::find(&rest[..line], b"*/") } else { None };
     let inner = closing.unwrap_or(line);
@@ -345,6 +345,9 @@ fn comment(text: &[u8], at: usize, opening: Opening) -> Comment {
     let reason = reader.reason();
     Comment { said, reason, line: 0, span: opening.at..end, is_alone, next: end, next_line: 0 }
 }
+
+/// Bytes of a line behind a mark that may belong to its comment: there may be many marks on one line.
+const FURTHEST: usize = 16 * 1024;
 
 /// Reads what follows the mark, within one line.
 struct Reader<'t> {

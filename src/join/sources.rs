@@ -291,6 +291,9 @@ fn by_arguments(report: &Report, families: &[Family], name: &[u8], found: &mut V
     }
 }
 
+/// Families of one base name that a launch is held against, at most: where more have it, only those of its own file count.
+const RIVALS: usize = 64;
+
 /// Gives every launch to the family that it is of, where that is sure.
 fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Vec<u32>>) {
     for list in by_base.values().filter(|list| list.len() > 1) {
@@ -302,13 +305,25 @@ fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Ve
     for family in &*families {
         units_of.push(family.declarations.iter().map(|spot| spot.unit).collect());
     }
+    let mut own: HashMap<(NameId, u32), Vec<u32>> = HashMap::new();
+    for (base, list) in by_base.iter().filter(|(_, list)| list.len() > RIVALS) {
+        for number in list {
+            for unit in &units_of[*number as usize] {
+                own.entry((*base, *unit)).or_default().push(*number);
+            }
+        }
+    }
     for (unit, one) in (0..).zip(&report.units) {
         for (at, site) in (0..).zip(&one.launches) {
             let Some(callee) = site.callee else { continue };
             let name = report.names.get(callee);
             let parts = path(name);
-            let list = parts.last().and_then(|last| by_base.get(&report.names.find(last)?));
-            let mut found: Vec<u32> = list.into_iter().flatten().copied().collect();
+            let base = parts.last().and_then(|last| report.names.find(last));
+            let all = base.and_then(|base| by_base.get(&base));
+            let is_long = all.is_some_and(|list| list.len() > RIVALS);
+            let list = if is_long { base.and_then(|base| own.get(&(base, unit))) } else { all };
+            let few = list.filter(|list| list.len() <= RIVALS);
+            let mut found: Vec<u32> = few.into_iter().flatten().copied().collect();
             found.retain(|number| {
                 let main = families[*number as usize].main(report);
                 main.is_some_and(|main| is_called(&identity(report, main).0, &parts))

@@ -102,10 +102,11 @@ const LONGEST: usize = 4096;
 /// The line that holds a byte of a module.
 fn ptx_quote(report: &mut Report, module: usize, (byte, line): (usize, u32)) -> Quote {
     let module = &report.modules[module];
-    let start = memchr::memrchr(b'\n', &module.text[..byte]).map_or(0, |at| at + 1);
-    let start = start.max(byte.saturating_sub(LONGEST));
-    let rest = &module.text[start..];
-    let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()).min(LONGEST);
+    // A module may stand on one line, which is not searched to its ends for each place in it.
+    let first = byte.saturating_sub(LONGEST / 8);
+    let start = memchr::memrchr(b'\n', &module.text[first..byte]).map_or(first, |at| first + at + 1);
+    let rest = &module.text[start..module.text.len().min(byte + LONGEST / 8)];
+    let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
     let place = Place { input: module.input, line, column_offset: 0, offset: start as u64 };
     Quote { place, text: report.texts.intern(&rest[..end]) }
 }

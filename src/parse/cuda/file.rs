@@ -19,6 +19,9 @@ use crate::model::LaunchForm;
 /// Longest line that is kept, in bytes.
 const LONGEST_LINE: usize = 1000;
 
+/// Bytes that are kept of a longer one.
+const PART_OF_LINE: usize = 160;
+
 /// Macros of a file whose bodies are read for kernels and launches, at most.
 const MOST_BODIES: usize = 10_000;
 
@@ -236,8 +239,11 @@ impl Lines {
     fn line(&self, text: &[u8], from: usize, to: usize) -> Line {
         let number = self.number(from);
         let begin = (number as usize).checked_sub(2).map_or(0, |at| self.0[at] as usize);
-        let start = begin.max(from.saturating_sub(LONGEST_LINE / 2));
-        let rest = &text[start..text.len().min(start + LONGEST_LINE)];
+        let next = self.0.get(number as usize - 1).map_or(text.len(), |next| *next as usize);
+        // Of a file on one line many parts are kept, so that each has to be short.
+        let most = if next - begin > LONGEST_LINE { PART_OF_LINE } else { LONGEST_LINE };
+        let start = begin.max(from.saturating_sub(most / 2));
+        let rest = &text[start..text.len().min(start + most)];
         let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
         let span = (from - start, (to - start).min(end).max(from - start));
         Line {

@@ -21,7 +21,10 @@ pub fn of_source(evidence: &Evidence, judged: Judgement) -> Judgement {
         }
         // The numbers that were tried make most of the mean share of warps, as short loops do, which take no time.
         Verdict::DivergentIndex if evidence.spread.is_some_and(|one| evidence.is_loop && one.idle_turns() < IDLE) => {
-            silent("lanes leave the loop apart, and lose too few of its turns")
+            // How many depends on numbers that are known at run time.
+            let is_fixed = evidence.spread.is_some_and(|one| one.is_fixed);
+            let advice = if is_fixed { Advice::Silent } else { judged.advice.min(Advice::Note) };
+            Judgement { advice, reason: "lanes leave the loop apart, and lose few of its turns", ..judged }
         }
         Verdict::DivergentIndex if evidence.is_loop || evidence.several => judged,
         Verdict::DivergentIndex => {
@@ -259,6 +262,7 @@ mod tests {
         for head in [
             "for (int k = 0; k < (threadIdx.x & 31); k++)",
             "for (int k = threadIdx.x; k < 256; k++)",
+            "for (int k = threadIdx.x; k < n; k++)",
             "int k = 0; while (k < (int)(threadIdx.x % 32)) { k++; } if (k < n)",
         ] {
             assert!(divergent(head), "{head}");
@@ -269,7 +273,6 @@ mod tests {
             "for (int k = 0; k < n; k++)",
             "for (int k = 0; k < threadIdx.x / 32; k++)",
             "for (int k = threadIdx.x; k < o[0]; k++)",
-            "for (int k = threadIdx.x; k < n; k++)",
         ] {
             assert!(!divergent(head), "{head}");
         }

@@ -394,7 +394,8 @@ fn examine(
             }
         };
         for input in found {
-            if discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
+            // One folder holds no file twice: links are not followed.
+            if paths.len() > 1 && discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
                 continue;
             }
             if let Input::Source(file) = input {

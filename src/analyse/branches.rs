@@ -1,6 +1,7 @@
 //! The branches of PTX modules: each kernel's, in the block that is known or assumed of it.
 
 use hashbrown::HashMap;
+use rayon::prelude::*;
 
 use super::prefer::prefer_compiled;
 use super::{BlockSource, Told};
@@ -159,33 +160,44 @@ impl Branches {
 pub(super) fn branches(report: &Report, told: impl Fn(usize) -> Vec<Told> + Sync, depth: Depth) -> Branches {
     let mut found = Branches::default();
     let Depth::Branches(which) = depth else { return found };
-    for (number, module) in (0..).zip(&report.modules) {
-        let shapes = |at: usize| {
-            let one = &module.functions[at];
-            match one.kernel {
-                Some(kernel) => Some(shapes(module, one, &told(kernel as usize))),
-                None if is_own(report, module) => Some(shapes(module, one, &[])),
-                // A kernel that a filter left out.
-                None => None,
-            }
-        };
-        let looked = look(module, &report.names, &shapes, which);
+    // A tree of sources has many modules, of which most are small.
+    let looked: Vec<_> = report.modules.par_iter().map(|module| look_at(report, module, &told, which)).collect();
+    for (number, (looked, exchanges)) in (0..).zip(looked) {
         for (at, one) in (0..).zip(&looked) {
             let ids = (0..).zip(&one.branches).map(|(branch, _)| BranchId { module: number, looked: at, branch });
             found.all.extend(ids);
         }
         found.modules.push(looked);
-        // Before sm_70 the lanes of a warp run in step.
-        let looks = |one: &Function| {
-            let is_asked = one.kernel.is_some() || is_own(report, module);
-            let is_new = one.arch.is_some_and(|arch| arch.at_least(7, 0)) || module.positions().is_some();
-            is_asked && is_new
-        };
         let loose = |(function, exchange)| Loose { module: number, function, exchange, quotes: None };
-        found.exchanges.extend(of_module(module, &looks).into_iter().map(loose));
+        found.exchanges.extend(exchanges.into_iter().map(loose));
     }
     prefer_compiled(report, &mut found);
     found
+}
+
+/// The branches of one module, and the exchanges between lanes that nothing synchronises, by function.
+fn look_at(
+    report: &Report,
+    module: &Module,
+    told: &(impl Fn(usize) -> Vec<Told> + Sync),
+    which: Which,
+) -> (Vec<Looked>, Vec<(u32, Exchange)>) {
+    let shapes = |at: usize| {
+        let one = &module.functions[at];
+        match one.kernel {
+            Some(kernel) => Some(shapes(module, one, &told(kernel as usize))),
+            None if is_own(report, module) => Some(shapes(module, one, &[])),
+            // A kernel that a filter left out.
+            None => None,
+        }
+    };
+    // Before sm_70 the lanes of a warp run in step.
+    let looks = |one: &Function| {
+        let is_asked = one.kernel.is_some() || is_own(report, module);
+        let is_new = one.arch.is_some_and(|arch| arch.at_least(7, 0)) || module.positions().is_some();
+        is_asked && is_new
+    };
+    (look(module, &report.names, &shapes, which), of_module(module, &looks))
 }
 
 /// Whether the functions of a module are looked at that are no kernels of the report: those of a source, which calls them, or

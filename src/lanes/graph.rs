@@ -51,10 +51,14 @@ pub struct Graph<'c, 't> {
     lists: Vec<Node>,
     /// The inputs of one value while they are gathered.
     list: Vec<Node>,
-    known: HashMap<Key, Node>,
+    /// Values that nothing of the function's code makes.
+    leaves: HashMap<Key, Node>,
+    /// What each definition writes, and what a guarded one leaves: by its number, as far as they were asked for.
+    written: Vec<Option<Node>>,
+    left: Vec<Option<Node>>,
     definitions: Definitions,
-    /// Blocks where several definitions of a register meet.
-    meetings: HashMap<Reg, Vec<Block>>,
+    /// Blocks where several definitions of a register meet, in order, with the value that they make.
+    meetings: HashMap<Reg, Vec<(Block, Option<Node>)>>,
     frontiers: Option<Vec<Vec<Block>>>,
     /// Steps that may still be taken.
     budget: u64,
@@ -67,9 +71,6 @@ enum Key {
     Parameter(u32, i64),
     Address(u32, i64),
     Undefined(Reg),
-    Result(u32, u16),
-    Guarded(u32, u16),
-    Join(Reg, Block),
 }
 
 /// The instructions that write each register.
@@ -110,7 +111,18 @@ impl Definitions {
         let at = register.0 as usize;
         &self.all[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
+
+    /// The number of the last definition of a register from instruction `start` on, and before `end`.
+    fn last_in(&self, register: Reg, start: u32, end: u32) -> Option<Definition> {
+        let before = self.of(register).partition_point(|(at, _)| *at < end).checked_sub(1)?;
+        let number = self.starts[register.0 as usize] + narrow(before);
+        (self.all[number as usize].0 >= start).then_some(Definition(number))
+    }
 }
+
+/// An instruction's writing to a register: an index of [`Definitions::all`].
+#[derive(Debug, Clone, Copy)]
+struct Definition(u32);
 
 /// Steps through definitions and blocks that one function may take, beside what its size allows.
 const BUDGET: u64 = 1 << 20;
@@ -118,7 +130,7 @@ const BUDGET: u64 = 1 << 20;
 /// What reaches a block.
 enum Before {
     /// A definition in a block above.
-    Definition((u32, u16)),
+    Definition(Definition),
     /// A value.
     Value(Node),
 }
@@ -131,6 +143,8 @@ impl<'c, 't> Graph<'c, 't> {
     /// An empty graph over `code`.
     #[must_use]
     pub fn new(code: &'c Code<'t>, cfg: &'c Cfg) -> Graph<'c, 't> {
+        let definitions = Definitions::new(code);
+        let none = vec![None; definitions.all.len()];
         Graph {
             code,
             cfg,
@@ -139,8 +153,10 @@ impl<'c, 't> Graph<'c, 't> {
             inputs: Vec::new(),
             lists: Vec::new(),
             list: Vec::new(),
-            known: HashMap::new(),
-            definitions: Definitions::new(code),
+            leaves: HashMap::new(),
+            written: none.clone(),
+            left: none,
+            definitions,
             meetings: HashMap::new(),
             frontiers: None,
             budget: BUDGET + 64 * code.instructions.len() as u64,
@@ -278,23 +294,25 @@ impl<'c, 't> Graph<'c, 't> {
     }
 
     fn leaf(&mut self, source: Source, key: Key) -> Node {
-        self.node(source, 0, key)
+        if let Some(known) = self.leaves.get(&key) {
+            return *known;
+        }
+        let node = self.node(source, 0);
+        self.leaves.insert(key, node);
+        node
     }
 
-    fn node(&mut self, source: Source, block: Block, key: Key) -> Node {
-        let (sources, blocks, inputs) = (&mut self.sources, &mut self.blocks, &mut self.inputs);
-        *self.known.entry(key).or_insert_with(|| {
-            sources.push(source);
-            blocks.push(block);
-            inputs.push((0, 0));
-            Node(narrow(sources.len() - 1))
-        })
+    fn node(&mut self, source: Source, block: Block) -> Node {
+        self.sources.push(source);
+        self.blocks.push(block);
+        self.inputs.push((0, 0));
+        Node(narrow(self.sources.len() - 1))
     }
 
     /// The value of a register just before an instruction; its inputs may still be missing.
     fn reaching(&mut self, register: Reg, instruction: u32) -> Result<Node, OverBudget> {
         let block = self.cfg.block_of[instruction as usize];
-        match self.last_in(register, self.cfg.starts[block as usize], instruction) {
+        match self.definitions.last_in(register, self.cfg.starts[block as usize], instruction) {
             Some(definition) => self.definition(register, definition),
             None => self.at_start(register, block),
         }
@@ -302,27 +320,20 @@ impl<'c, 't> Graph<'c, 't> {
 
     fn at_end(&mut self, register: Reg, block: Block) -> Result<Node, OverBudget> {
         let instructions = self.cfg.instructions(block);
-        match self.last_in(register, instructions.start, instructions.end) {
+        match self.definitions.last_in(register, instructions.start, instructions.end) {
             Some(definition) => self.definition(register, definition),
             None => self.at_start(register, block),
         }
     }
 
-    /// The last definition of a register from instruction `start` on, and before `end`.
-    fn last_in(&self, register: Reg, start: u32, end: u32) -> Option<(u32, u16)> {
-        let all = self.definitions.of(register);
-        let before = all.partition_point(|(at, _)| *at < end);
-        all[..before].last().copied().filter(|(at, _)| *at >= start)
-    }
-
     fn at_start(&mut self, register: Reg, block: Block) -> Result<Node, OverBudget> {
         let all = self.definitions.of(register);
-        if let [(at, place)] = *all
+        if let [(at, _)] = *all
             && self.code.instructions[at as usize].guard.is_none()
         {
             let from = self.cfg.block_of[at as usize];
             if from != block && self.cfg.dominates(from, block) {
-                return self.definition(register, (at, place));
+                return self.definition(register, Definition(self.definitions.starts[register.0 as usize]));
             }
         }
         if all.is_empty() {
@@ -336,21 +347,21 @@ impl<'c, 't> Graph<'c, 't> {
 
     /// The value that a definition leaves. Guarded ones build on what was there before, which is followed step by step: there
     /// may be any number of them.
-    fn definition(&mut self, register: Reg, definition: (u32, u16)) -> Result<Node, OverBudget> {
+    fn definition(&mut self, register: Reg, definition: Definition) -> Result<Node, OverBudget> {
         let mut chain = Vec::new();
         let mut at = definition;
         let mut value = loop {
             self.spend(1)?;
-            let (instruction, place) = at;
-            let block = self.cfg.block_of[instruction as usize];
+            let (instruction, _) = self.definitions.all[at.0 as usize];
             if self.code.instructions[instruction as usize].guard.is_none() {
-                break self.node(Source::Result { instruction, place }, block, Key::Result(instruction, place));
+                break self.result(at);
             }
-            if let Some(known) = self.known.get(&Key::Guarded(instruction, place)) {
-                break *known;
+            if let Some(known) = self.left[at.0 as usize] {
+                break known;
             }
             chain.push(at);
-            let before = match self.last_in(register, self.cfg.starts[block as usize], instruction) {
+            let block = self.cfg.block_of[instruction as usize];
+            let before = match self.definitions.last_in(register, self.cfg.starts[block as usize], instruction) {
                 Some(before) => Before::Definition(before),
                 None => self.before(register, block)?,
             };
@@ -359,8 +370,8 @@ impl<'c, 't> Graph<'c, 't> {
                 Before::Value(value) => break value,
             }
         };
-        for (instruction, place) in chain.into_iter().rev() {
-            value = self.guarded(instruction, place, value);
+        for definition in chain.into_iter().rev() {
+            value = self.guarded(definition, value);
         }
         Ok(value)
     }
@@ -370,25 +381,47 @@ impl<'c, 't> Graph<'c, 't> {
         self.find_meetings(register)?;
         loop {
             self.spend(1)?;
-            if self.meetings[&register].binary_search(&block).is_ok() {
-                return Ok(Before::Value(self.node(Source::Join(register), block, Key::Join(register, block))));
+            let meetings = &self.meetings[&register];
+            if let Ok(at) = meetings.binary_search_by_key(&block, |(block, _)| *block) {
+                let known = meetings[at].1;
+                let node = known.unwrap_or_else(|| self.node(Source::Join(register), block));
+                if known.is_none()
+                    && let Some(meetings) = self.meetings.get_mut(&register)
+                {
+                    meetings[at].1 = Some(node);
+                }
+                return Ok(Before::Value(node));
             }
             let Some(above) = self.cfg.idom(block) else {
                 return Ok(Before::Value(self.leaf(Source::Undefined(register), Key::Undefined(register))));
             };
             let instructions = self.cfg.instructions(above);
-            if let Some(definition) = self.last_in(register, instructions.start, instructions.end) {
+            if let Some(definition) = self.definitions.last_in(register, instructions.start, instructions.end) {
                 return Ok(Before::Definition(definition));
             }
             block = above;
         }
     }
 
-    /// The value that a guarded instruction leaves. Its predicate is found when the inputs of values are.
-    fn guarded(&mut self, instruction: u32, place: u16, before: Node) -> Node {
+    /// The value that a definition writes, whatever guards it.
+    fn result(&mut self, definition: Definition) -> Node {
+        if let Some(known) = self.written[definition.0 as usize] {
+            return known;
+        }
+        let (instruction, place) = self.definitions.all[definition.0 as usize];
         let block = self.cfg.block_of[instruction as usize];
-        let written = self.node(Source::Result { instruction, place }, block, Key::Result(instruction, place));
-        let node = self.node(Source::Guarded { instruction }, block, Key::Guarded(instruction, place));
+        let node = self.node(Source::Result { instruction, place }, block);
+        self.written[definition.0 as usize] = Some(node);
+        node
+    }
+
+    /// The value that a guarded instruction leaves. Its predicate is found when the inputs of values are.
+    fn guarded(&mut self, definition: Definition, before: Node) -> Node {
+        let written = self.result(definition);
+        let (instruction, _) = self.definitions.all[definition.0 as usize];
+        let block = self.cfg.block_of[instruction as usize];
+        let node = self.node(Source::Guarded { instruction }, block);
+        self.left[definition.0 as usize] = Some(node);
         let start = narrow(self.lists.len());
         self.lists.extend([written, written, before]);
         self.inputs[node.0 as usize] = (start, narrow(self.lists.len()));
@@ -417,7 +450,7 @@ impl<'c, 't> Graph<'c, 't> {
             self.spend(steps)?;
         }
         found.sort_unstable();
-        self.meetings.insert(register, found);
+        self.meetings.insert(register, found.into_iter().map(|block| (block, None)).collect());
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Values of all threads of a block at once, in several environments: what does not vary is kept once.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// The environments in which values are looked at, by number: each has its own parameters, data and iteration numbers.
@@ -34,7 +35,43 @@ pub struct Value {
     rows: usize,
     marks: Marks,
     span: Span,
-    bits: Arc<Vec<u64>>,
+    bits: Bits,
+}
+
+/// Numbers that many values may share; one alone needs no place of its own.
+#[derive(Debug, Clone, PartialEq)]
+enum Bits {
+    One([u64; 1]),
+    Many(Arc<Vec<u64>>),
+}
+
+impl From<Vec<u64>> for Bits {
+    fn from(all: Vec<u64>) -> Bits {
+        if let [one] = *all { Bits::One([one]) } else { Bits::Many(Arc::new(all)) }
+    }
+}
+
+impl Deref for Bits {
+    type Target = [u64];
+
+    #[inline]
+    fn deref(&self) -> &[u64] {
+        match self {
+            Bits::One(one) => one,
+            Bits::Many(all) => all,
+        }
+    }
+}
+
+impl Bits {
+    #[inline]
+    fn map(&self, f: impl Fn(u64) -> u64) -> Bits {
+        match self {
+            Bits::One([one]) => Bits::One([f(*one)]),
+            // Of many numbers each is mapped to one.
+            Bits::Many(all) => Bits::Many(Arc::new(all.iter().map(|bits| f(*bits)).collect())),
+        }
+    }
 }
 
 /// What has a part in a value.
@@ -88,20 +125,20 @@ impl Value {
     /// The same everywhere.
     #[must_use]
     pub fn constant(bits: u64) -> Value {
-        Value { rows: 1, marks: Marks::default(), span: Span::Block, bits: Arc::new(vec![bits]) }
+        Value { rows: 1, marks: Marks::default(), span: Span::Block, bits: Bits::One([bits]) }
     }
 
     /// One for each thread, the same in all environments.
     #[must_use]
     pub fn of_threads(extent: Extent, value: impl FnMut(usize) -> u64) -> Value {
-        let bits = Arc::new((0..extent.threads).map(value).collect());
+        let bits = (0..extent.threads).map(value).collect::<Vec<u64>>().into();
         Value { rows: 1, marks: Marks::default(), span: Span::Thread, bits }
     }
 
     /// One for each warp, the same in all environments.
     #[must_use]
     pub fn of_warps(extent: Extent, value: impl FnMut(usize) -> u64) -> Value {
-        let bits = Arc::new((0..extent.warps()).map(value).collect());
+        let bits = (0..extent.warps()).map(value).collect::<Vec<u64>>().into();
         Value { rows: 1, marks: Marks::default(), span: Span::Warp, bits }
     }
 
@@ -113,8 +150,7 @@ impl Value {
         for environment in extent.environments {
             bits.extend((0..row).map(|place| value(*environment, place)));
         }
-        let bits = Arc::new(bits);
-        Value { rows: extent.environments.len(), marks: Marks::default(), span, bits }
+        Value { rows: extent.environments.len(), marks: Marks::default(), span, bits: bits.into() }
     }
 
     /// The same as data of which each lane has its own.
@@ -169,8 +205,8 @@ impl Value {
         if self.rows == 1 || some.len() == self.rows {
             return self.clone();
         }
-        let bits = some.iter().flat_map(|environment| self.row(*environment)).copied().collect();
-        Value { rows: some.len(), bits: Arc::new(bits), ..self.clone() }
+        let bits: Vec<u64> = some.iter().flat_map(|environment| self.row(*environment)).copied().collect();
+        Value { rows: some.len(), bits: bits.into(), ..*self }
     }
 
     /// How far it may vary within a block.
@@ -245,8 +281,7 @@ impl Value {
     /// `f` of every value.
     #[must_use]
     pub fn map(&self, f: impl Fn(u64) -> u64) -> Value {
-        let bits = Arc::new(self.bits.iter().map(|bits| f(*bits)).collect());
-        Value { bits, ..self.clone() }
+        Value { bits: self.bits.map(f), ..*self }
     }
 
     /// `f` of both, value by value.
@@ -254,6 +289,18 @@ impl Value {
     pub fn zip(&self, other: &Value, f: impl Fn(u64, u64) -> u64) -> Value {
         let span = self.span.max(other.span);
         let rows = self.rows.max(other.rows);
+        let marks = self.marks.and(other.marks);
+        // Mostly they are alike, or one is a constant: then nothing is done row by row.
+        if let Some(b) = other.as_constant() {
+            return Value { rows, marks, span, bits: self.bits.map(|a| f(a, b)) };
+        }
+        if let Some(a) = self.as_constant() {
+            return Value { rows, marks, span, bits: other.bits.map(|b| f(a, b)) };
+        }
+        if (self.rows, self.span) == (other.rows, other.span) {
+            let both = self.bits.iter().zip(other.bits.iter());
+            return Value { rows, marks, span, bits: both.map(|(a, b)| f(*a, *b)).collect::<Vec<u64>>().into() };
+        }
         let mut bits = Vec::with_capacity(rows * self.row(0).len().max(other.row(0).len()));
         for environment in 0..rows {
             let (a, b) = (self.row(environment), other.row(environment));
@@ -271,7 +318,7 @@ impl Value {
                 }
             }
         }
-        Value { rows, marks: self.marks.and(other.marks), span, bits: Arc::new(bits) }
+        Value { rows, marks, span, bits: bits.into() }
     }
 
     /// `f` of all three, value by value.
@@ -279,6 +326,12 @@ impl Value {
     pub fn zip3(&self, second: &Value, third: &Value, extent: Extent, f: impl Fn(u64, u64, u64) -> u64) -> Value {
         let span = self.span.max(second.span).max(third.span);
         let count = self.rows.max(second.rows).max(third.rows);
+        let marks = self.marks.and(second.marks).and(third.marks);
+        if [self, second, third].iter().all(|value| (value.rows, value.span) == (count, span)) {
+            let all = self.bits.iter().zip(second.bits.iter()).zip(third.bits.iter());
+            let bits: Vec<u64> = all.map(|((a, b), c)| f(*a, *b, *c)).collect();
+            return Value { rows: count, marks, span, bits: bits.into() };
+        }
         let row = extent.row(span);
         let mut bits = Vec::with_capacity(count * row);
         for environment in 0..count {
@@ -288,23 +341,25 @@ impl Value {
                 bits.extend(both.map(|((a, b), c)| f(*a, *b, *c)));
                 continue;
             }
-            let parts = if span == Span::Thread { extent.warps() } else { 1 };
-            for warp in 0..parts {
-                let length = if span == Span::Thread { (row - warp * LANES).min(LANES) } else { row };
-                let of = |value: &Value, row: &'_ [u64]| -> (usize, usize) {
-                    // Where the part begins, and whether it moves on with each place.
+            // Part by part, with what a part shares written out.
+            for start in (0..row).step_by(LANES) {
+                let length = (row - start).min(LANES);
+                let part = |value: &Value, row: &[u64]| -> [u64; LANES] {
                     match (value.span, span) {
-                        (Span::Block, _) => (0, 0),
-                        (Span::Warp, Span::Thread) => (warp, 0),
-                        _ => (if row.len() == 1 { 0 } else { warp * LANES }, 1),
+                        (Span::Block, _) => [row[0]; LANES],
+                        (Span::Warp, Span::Thread) => [row[start / LANES]; LANES],
+                        _ => {
+                            let mut part = [0; LANES];
+                            part[..length].copy_from_slice(&row[start..start + length]);
+                            part
+                        }
                     }
                 };
-                let [(a, da), (b, db), (c, dc)] = [of(self, rows[0]), of(second, rows[1]), of(third, rows[2])];
-                bits.extend((0..length).map(|at| f(rows[0][a + at * da], rows[1][b + at * db], rows[2][c + at * dc])));
+                let [a, b, c] = [part(self, rows[0]), part(second, rows[1]), part(third, rows[2])];
+                bits.extend((0..length).map(|at| f(a[at], b[at], c[at])));
             }
         }
-        let marks = self.marks.and(second.marks).and(third.marks);
-        Value { rows: count, marks, span, bits: Arc::new(bits) }
+        Value { rows: count, marks, span, bits: bits.into() }
     }
 
     /// `yes` where this is true, else `no`.
@@ -331,7 +386,7 @@ impl Value {
                 bits.extend(lanes.map(|lane| f(values, others[lane.min(others.len() - 1)], lane)));
             }
         }
-        Value { rows, marks: self.marks.and(other.marks), span: Span::Thread, bits: Arc::new(bits) }
+        Value { rows, marks: self.marks.and(other.marks), span: Span::Thread, bits: bits.into() }
     }
 
     /// What each lane of a warp reads of the lane that `from` tells, of values that differ from lane to lane; the last of an
@@ -350,7 +405,7 @@ impl Value {
             }
         }
         debug_assert!(self.span == Span::Thread && bits.len() == self.rows * extent.threads);
-        Value { bits: Arc::new(bits), ..self.clone() }
+        Value { bits: bits.into(), ..*self }
     }
 
     /// `f` of the values of each warp (of all its lanes, or one for all) and the number of its lanes.
@@ -363,7 +418,7 @@ impl Value {
                 bits.push(f(self.of_warp(environment, warp), lanes));
             }
         }
-        Value { rows: self.rows, marks: Marks(self.marks.0 & Marks::GUESS.0), span: Span::Warp, bits: Arc::new(bits) }
+        Value { rows: self.rows, marks: Marks(self.marks.0 & Marks::GUESS.0), span: Span::Warp, bits: bits.into() }
     }
 
     /// The same value with no more kept than varies.
@@ -373,11 +428,9 @@ impl Value {
             return self;
         } else {
             let rows = || (0..self.rows).map(|environment| self.row(environment));
-            if rows().all(|row| row.iter().all(|bits| *bits == row[0])) {
+            if rows().all(are_equal) {
                 Span::Block
-            } else if self.span == Span::Thread
-                && rows().all(|row| row.chunks(LANES).all(|warp| warp.iter().all(|bits| *bits == warp[0])))
-            {
+            } else if self.span == Span::Thread && rows().all(|row| row.chunks(LANES).all(are_equal)) {
                 Span::Warp
             } else {
                 return self;
@@ -388,8 +441,14 @@ impl Value {
             _ => extent.row(self.span),
         };
         let rows = (0..self.rows).flat_map(|environment| self.row(environment).iter().step_by(step).copied());
-        Value { span, bits: Arc::new(rows.collect()), ..self.clone() }
+        Value { span, bits: rows.collect::<Vec<u64>>().into(), ..self }
     }
+}
+
+/// Whether all numbers are one. Those of a warp are looked at together: the compiler makes a few instructions of it.
+fn are_equal(all: &[u64]) -> bool {
+    let Some(first) = all.first() else { return true };
+    all.chunks(LANES).all(|part| part.iter().fold(0, |differs, bits| differs | (bits ^ first)) == 0)
 }
 
 #[cfg(test)]

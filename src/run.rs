@@ -30,7 +30,7 @@ use crate::finding::Level;
 use crate::gpu::Gpu;
 use crate::join::{attach, join};
 use crate::lanes::function::Which;
-use crate::model::{Place, Report};
+use crate::model::{Place, Report, symbol};
 use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
@@ -38,7 +38,7 @@ use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
 use crate::suppress;
 
-use failures::{GroupPage, NoKernels, NoPtx, NotYet};
+use failures::{GroupPage, NoKernels, NoPtx, NotYet, OverInput};
 use units::{Role, Units};
 
 /// The streams of a process.
@@ -203,7 +203,8 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
     let by_data =
         rules.iter().any(|active| active.rule.id == BY_DATA && (active.level > Level::Allow || active.allowed));
     let which = if by_data { Which::ByData } else { Which::ByIndex };
-    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(which), streams)? else {
+    let written: Vec<&Path> = args.output.as_deref().into_iter().chain(further.iter().map(|(_, file)| *file)).collect();
+    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(which), &written, streams)? else {
         return short_help(streams);
     };
     let allows = config.allows();
@@ -254,7 +255,8 @@ fn config_of(args: &InputArgs) -> miette::Result<Config> {
 
 fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let config = config_of(&args.input)?;
-    let Some(read) = examine(&args.input, &config, args.look, Depth::None, streams)? else {
+    let written = Vec::from_iter(args.output.as_deref());
+    let Some(read) = examine(&args.input, &config, args.look, Depth::None, &written, streams)? else {
         return short_help(streams);
     };
     if read.report.kernels.is_empty() && args.output.is_some() {
@@ -276,7 +278,8 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
 
 fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let config = config_of(&args.input)?;
-    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(Which::All), streams)? else {
+    let written = Vec::from_iter(args.output.as_deref());
+    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(Which::All), &written, streams)? else {
         return short_help(streams);
     };
     if read.report.modules.is_empty() && read.report.units.is_empty() {
@@ -362,12 +365,25 @@ struct Examined {
     units: Units,
 }
 
+/// Refuses to write a report over a file that is to be read.
+fn spare_inputs(inputs: &[PathBuf], written: &[&Path]) -> Result<(), OverInput> {
+    let file = |path: &Path| std::fs::canonicalize(path).ok().filter(|path| path.is_file());
+    for path in written {
+        let Some(target) = file(path) else { continue };
+        if inputs.iter().any(|input| file(input).is_some_and(|input| input == target)) {
+            return Err(OverInput { path: symbol::printable(&path.display().to_string()).into_owned() });
+        }
+    }
+    Ok(())
+}
+
 /// discover ─► parse ─► join ─► analyse. `None` when there is nothing to read.
 fn examine(
     args: &InputArgs,
     config: &Config,
     look: LookArgs,
     depth: Depth,
+    written: &[&Path],
     streams: &mut Streams<'_>,
 ) -> miette::Result<Option<Examined>> {
     let filter = Filter::new(args.kernel.as_deref(), args.arch.as_deref())?;
@@ -378,6 +394,7 @@ fn examine(
         paths => paths,
     };
     check_sources(&args.source)?;
+    spare_inputs(paths, written)?;
     let ptxas = args.assemble.then(assemble::find).transpose()?;
     let mut report = Report::default();
     let mut unreadable = false;
@@ -394,8 +411,9 @@ fn examine(
             }
         };
         for input in found {
-            // One folder holds no file twice: links are not followed.
-            if paths.len() > 1 && discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
+            // One folder holds no file twice: links are not followed. What is searched may be what is read.
+            let may_come_twice = paths.len() > 1 || !args.source.is_empty();
+            if may_come_twice && discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
                 continue;
             }
             if let Input::Source(file) = input {
@@ -422,12 +440,13 @@ fn examine(
         let errors = assemble::all(&ptxas, &module_paths, &mut report);
         failures.extend(errors.into_iter().map(Failure::from));
     }
+    let searched = searched_files(args, &seen);
+    units.add(units::read(&searched, Role::Searched, |_| true, &mut report));
+    failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
     for failure in &failures {
         show(failure, look, streams);
         unreadable = true;
     }
-    let searched = searched_files(args, &seen);
-    units.add(units::read(&searched, Role::Searched, |_| true, &mut report));
     join(&mut report);
     filter.apply(&mut report)?;
     attach(&mut report);

@@ -99,3 +99,19 @@ fn a_file_that_is_named_twice_is_read_once() {
     let twice = warplint().args([LOG, &format!("./{LOG}"), LOG]).output().expect("it runs");
     assert_eq!(String::from_utf8_lossy(&twice.stdout), String::from_utf8_lossy(&once.stdout));
 }
+
+#[test]
+fn a_report_is_not_written_over_what_it_is_about() {
+    let folder = folder("over-input");
+    let (log, link) = (folder.join("build.log"), folder.join("link.log"));
+    fs::copy(LOG, &log).expect("copied");
+    symlink("build.log", &link).expect("linked");
+    let before = fs::read(&log).expect("there");
+    let json = format!("json={}", link.display());
+    for more in [["-o", log.to_str().expect("text")], ["--report", &json]] {
+        let output = warplint().arg(&log).args(more).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("would be written over"), "{output:?}");
+        assert_eq!(fs::read(&log).expect("there"), before);
+    }
+}

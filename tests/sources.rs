@@ -356,3 +356,19 @@ fn a_filter_holds_for_sources_too() {
     assert_eq!(names(&report), ["two"]);
     assert_eq!(places(&report), ["under-filled-warp k.cu:5"]);
 }
+
+#[test]
+fn what_is_read_and_searched_is_read_once() {
+    let place = folder("read-and-searched", &[("k.cu", PLAIN)]);
+    let report = report_in(&place, &[".", "--source", "."]);
+    assert_eq!(names(&report), ["k"]);
+    assert_eq!(report["summary"]["files"], 1);
+}
+
+#[test]
+fn a_source_that_is_searched_and_cannot_be_read_is_told() {
+    let place = folder("searched-binary", &[("k.cu", PLAIN), ("other/bad.cu", "__global__ \0 void k() {}")]);
+    let output = run_in(&place, &["--isolated", "k.cu", "--source", "other/bad.cu"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("bad.cu"), "{output:?}");
+}

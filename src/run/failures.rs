@@ -12,6 +12,14 @@ pub(super) struct NotYet {
     pub(super) what: String,
 }
 
+/// A report that would take the place of what it is about.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("the report would be written over `{path}`, which is to be read")]
+#[diagnostic(help("give --output or --report a path of its own"))]
+pub(super) struct OverInput {
+    pub(super) path: String,
+}
+
 /// A list of branches that was asked of something else than code.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("there is neither PTX nor a source in the input, and a log tells nothing of branches")]

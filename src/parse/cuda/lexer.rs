@@ -132,7 +132,11 @@ impl Lexer<'_> {
     fn skip(&mut self) {
         loop {
             match self.byte(0) {
-                b' ' | b'\t' | b'\r' | 0x0b | 0x0c => self.at += 1,
+                b' ' | b'\t' | b'\r' | 0x0b | 0x0c => {
+                    let rest = &self.text[self.at..];
+                    let blanks = rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c));
+                    self.at += blanks.unwrap_or(rest.len());
+                }
                 b'\n' => {
                     self.at += 1;
                     self.line_begins = true;
@@ -181,9 +185,8 @@ impl Lexer<'_> {
 
     fn word(&mut self) -> Kind {
         let start = self.at;
-        while is_word(self.byte(0)) {
-            self.at += 1;
-        }
+        let rest = &self.text[start..];
+        self.at = start + rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len());
         let is_prefix =
             |word: &[u8]| matches!(word, b"R" | b"L" | b"u" | b"U" | b"u8" | b"LR" | b"uR" | b"UR" | b"u8R");
         match self.byte(0) {
@@ -318,9 +321,21 @@ fn single(byte: u8) -> Kind {
     }
 }
 
+/// Whether a byte is part of a word: looked up, as most bytes of a source are asked.
 fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+    WORD[byte as usize]
 }
+
+const WORD: [bool; 256] = {
+    let mut all = [false; 256];
+    let mut at = 0;
+    while at < all.len() {
+        let byte = at as u8;
+        all[at] = byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80;
+        at += 1;
+    }
+    all
+};
 
 /// The length of a spliced line break: a backslash, blanks, and the end of the line.
 fn splice(rest: &[u8]) -> usize {

@@ -135,7 +135,7 @@ impl Reader<'_, '_> {
         match self.kind(next) {
             Kind::Assign => return Some(self.assignment(at, next, part)),
             Kind::PlusPlus | Kind::MinusMinus => return Some(What::Change { part }),
-            kind if is_compound(kind) => return Some(What::Change { part }),
+            kind if kind.is_compound_assignment() => return Some(What::Change { part }),
             // `n >>= 1`
             Kind::Greater if self.kind(next + 1) == Kind::GreaterEqual => return Some(What::Change { part }),
             // A method, or an element.
@@ -294,21 +294,6 @@ impl Reader<'_, '_> {
         let is_const = part.clone().any(|at| self.word(at) == b"const");
         is_const || !words.any(|at| matches!(self.kind(at), Kind::And | Kind::AndAnd))
     }
-}
-
-fn is_compound(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::PlusAssign
-            | Kind::MinusAssign
-            | Kind::StarAssign
-            | Kind::SlashAssign
-            | Kind::PercentAssign
-            | Kind::AndAssign
-            | Kind::OrAssign
-            | Kind::CaretAssign
-            | Kind::ShiftLeftAssign
-    )
 }
 
 /// What does not change its arguments.

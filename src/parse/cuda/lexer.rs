@@ -70,6 +70,54 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// Whether it is an operator that changes its left side by its right: `+=` and the like. `>>=` is two tokens.
+    #[must_use]
+    pub fn is_compound_assignment(self) -> bool {
+        matches!(
+            self,
+            Kind::PlusAssign
+                | Kind::MinusAssign
+                | Kind::StarAssign
+                | Kind::SlashAssign
+                | Kind::PercentAssign
+                | Kind::AndAssign
+                | Kind::OrAssign
+                | Kind::CaretAssign
+                | Kind::ShiftLeftAssign
+        )
+    }
+
+    /// Whether it opens a bracket that is surely one: `<` may compare.
+    #[must_use]
+    pub fn opens(self) -> bool {
+        matches!(self, Kind::ParenOpen | Kind::BracketOpen | Kind::BraceOpen)
+    }
+
+    /// Whether it closes one.
+    #[must_use]
+    pub fn closes(self) -> bool {
+        matches!(self, Kind::ParenClose | Kind::BracketClose | Kind::BraceClose)
+    }
+}
+
+/// The token that closes the bracket at `at`; brackets of all kinds count alike.
+#[must_use]
+pub(super) fn partner(tokens: &[Token], at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (index, token) in tokens.iter().enumerate().skip(at) {
+        if token.kind.opens() {
+            depth += 1;
+        } else if token.kind.closes() {
+            depth = depth.checked_sub(1)?;
+            if depth == 0 {
+                return Some(index);
+            }
+        }
+    }
+    None
+}
+
 /// A token, by its bytes. Files of 4 GiB and more are not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {

@@ -1,6 +1,6 @@
 //! The statements of a function's body as a tree. What is nested too deeply, or torn by `#if`, is no tree: nothing is said.
 
-use super::lexer::{Kind, Token};
+use super::lexer::{Kind, Token, partner};
 
 /// A statement of a [`Body`].
 pub type Id = u32;
@@ -409,22 +409,8 @@ impl Parser<'_> {
         Some((open + 1, close))
     }
 
-    /// The token that closes the bracket at `at`.
     fn partner(&self, at: usize) -> Option<usize> {
-        let mut depth = 0_usize;
-        for (index, token) in self.tokens.iter().enumerate().skip(at) {
-            match token.kind {
-                Kind::ParenOpen | Kind::BracketOpen | Kind::BraceOpen => depth += 1,
-                Kind::ParenClose | Kind::BracketClose | Kind::BraceClose => {
-                    depth = depth.checked_sub(1)?;
-                    if depth == 0 {
-                        return Some(index);
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
+        partner(self.tokens, at)
     }
 
     fn case_end(&self, from: usize) -> Option<usize> {

@@ -1,6 +1,6 @@
 //! Tokens to expressions, by the strength with which operators bind (Pratt, "Top Down Operator Precedence", 1973).
 
-use super::super::lexer::{Kind, Token};
+use super::super::lexer::{Kind, Token, partner};
 use super::{Binary, Id, List, Node, Tokens, Tree, Unary, What};
 
 /// Nodes on the longest way through a tree; what is deeper is opaque.
@@ -548,22 +548,8 @@ impl<'p> Parser<'p> {
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// The token that closes the bracket at `at`.
     fn partner(&self, at: usize) -> Option<usize> {
-        let mut depth = 0_usize;
-        for (index, token) in self.tokens.iter().enumerate().skip(at) {
-            match token.kind {
-                Kind::ParenOpen | Kind::BracketOpen | Kind::BraceOpen => depth += 1,
-                Kind::ParenClose | Kind::BracketClose | Kind::BraceClose => {
-                    depth = depth.checked_sub(1)?;
-                    if depth == 0 {
-                        return Some(index);
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
+        partner(self.tokens, at)
     }
 
     /// What cannot be understood ends at the next comma, colon or closing bracket that is not its own. It takes a token at

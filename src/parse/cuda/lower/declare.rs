@@ -305,26 +305,10 @@ pub(super) fn untracked<'u>(text: &'u [u8], tokens: &[Token], partners: &[u32]) 
                     .unwrap_or(0);
             }
             Kind::Word if at < lambda_end => {
-                let changes = |kind: Option<Kind>| {
-                    matches!(
-                        kind,
-                        Some(
-                            Kind::Assign
-                                | Kind::PlusPlus
-                                | Kind::MinusMinus
-                                | Kind::PlusAssign
-                                | Kind::MinusAssign
-                                | Kind::StarAssign
-                                | Kind::SlashAssign
-                                | Kind::PercentAssign
-                                | Kind::AndAssign
-                                | Kind::OrAssign
-                                | Kind::CaretAssign
-                                | Kind::ShiftLeftAssign
-                        )
-                    )
-                };
-                let is_changed = changes(kind(at + 1)) || matches!(before, Some(Kind::PlusPlus | Kind::MinusMinus));
+                let steps = |kind: Option<Kind>| matches!(kind, Some(Kind::PlusPlus | Kind::MinusMinus));
+                let next = kind(at + 1);
+                let is_assigned = next.is_some_and(|kind| kind == Kind::Assign || kind.is_compound_assignment());
+                let is_changed = is_assigned || steps(next) || steps(before);
                 if is_changed {
                     found.insert(tokens[at].of(text));
                 }

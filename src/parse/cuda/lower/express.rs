@@ -279,23 +279,10 @@ impl<'u> Lowering<'_, 'u> {
         let (from, to) = self.tree.get(id).tokens;
         let range = from as usize..(to as usize).min(self.tokens.len());
         self.tokens[range].iter().any(|token| {
-            matches!(
-                token.kind,
-                Kind::ParenOpen
-                    | Kind::BracketOpen
-                    | Kind::PlusPlus
-                    | Kind::MinusMinus
-                    | Kind::Assign
-                    | Kind::PlusAssign
-                    | Kind::MinusAssign
-                    | Kind::StarAssign
-                    | Kind::SlashAssign
-                    | Kind::PercentAssign
-                    | Kind::AndAssign
-                    | Kind::OrAssign
-                    | Kind::CaretAssign
-                    | Kind::ShiftLeftAssign
-            )
+            let kind = token.kind;
+            let is_step = matches!(kind, Kind::PlusPlus | Kind::MinusMinus);
+            let reads_elsewhere = matches!(kind, Kind::ParenOpen | Kind::BracketOpen);
+            reads_elsewhere || is_step || kind == Kind::Assign || kind.is_compound_assignment()
         })
     }
 

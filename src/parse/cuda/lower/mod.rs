@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::lexer::{Kind, Token, tokens};
+use super::lexer::{Kind, Token, partner, tokens};
 use crate::model::{self, Bounds, Function, Module, NameId, Origin, Positions};
 use crate::parse::ptx::Body;
 use emit::Output;
@@ -292,23 +292,6 @@ fn function(text: &[u8], all: &[Token], from: usize, is_kernel: bool) -> Option<
             _ => {}
         }
         at += 1;
-    }
-    None
-}
-
-fn partner(all: &[Token], at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (index, token) in all.iter().enumerate().skip(at) {
-        match token.kind {
-            Kind::ParenOpen | Kind::BracketOpen | Kind::BraceOpen => depth += 1,
-            Kind::ParenClose | Kind::BracketClose | Kind::BraceClose => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(index);
-                }
-            }
-            _ => {}
-        }
     }
     None
 }

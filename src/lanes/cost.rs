@@ -75,6 +75,10 @@ pub struct Costs<'c> {
     visits: u64,
 }
 
+/// Blocks of a side that are looked at however much was spent on others: one large `switch` leaves no short side behind it
+/// without a cost, and the time stays linear.
+const FEW: u32 = 64;
+
 impl<'c> Costs<'c> {
     /// Weighs every block; `callee` tells the weight of a function of the module by its name.
     #[must_use]
@@ -123,12 +127,16 @@ impl<'c> Costs<'c> {
         f: &mut dyn FnMut(&Cfg, &[Side], Block),
     ) -> Option<()> {
         self.stamp += 1;
+        let mut few = FEW;
         let mut work = vec![start];
         while let Some(here) = work.pop() {
             if here == stop || here == block || here >= self.cfg.end() || self.seen[here as usize] == self.stamp {
                 continue;
             }
-            self.visits = self.visits.checked_sub(1)?;
+            match self.visits.checked_sub(1) {
+                Some(left) => self.visits = left,
+                None => few = few.checked_sub(1)?,
+            }
             self.seen[here as usize] = self.stamp;
             f(self.cfg, &self.blocks, here);
             // Behind a failure nothing runs.

@@ -176,6 +176,17 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_a_large_switch_is_told_too() {
+        let case = |at: usize| format!("setp.eq.u32 %p2, %n, {at};\n@%p2 bra C{at};\n");
+        let arm = |at: usize| format!("C{at}:\nst.global.u32 [%rd1], {at};\nbra.uni BEHIND;\n");
+        let switch: String =
+            (0..400).map(case).chain(["bra.uni BEHIND;\n".to_owned()]).chain((0..400).map(arm)).collect();
+        let found =
+            lint(&one_sided(FIRST_100, WAIT).replacen(FIRST_100, &format!("{switch}BEHIND:\n{FIRST_100}"), 1), &[]);
+        assert!(found.len() == 1 && found[0].starts_with("error["), "{found:?}");
+    }
+
+    #[test]
     fn threads_that_miss_it_and_exit_are_a_note() {
         assert_eq!(
             lint(&early_return(), &[]),

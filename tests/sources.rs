@@ -372,3 +372,16 @@ fn a_source_that_is_searched_and_cannot_be_read_is_told() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("bad.cu"), "{output:?}");
 }
+
+#[test]
+fn what_to_do_of_a_barrier_follows_where_it_stands() {
+    let help = |name: &str, body: &str| {
+        let kernel = format!("__global__ void k(float* p) {{ {body} }}\n");
+        let report = report_in(&folder(name, &[("k.cu", &kernel)]), &["k.cu"]);
+        report["findings"][0]["help"].as_str().unwrap().to_owned()
+    };
+    let within = help("barrier-within", "if (threadIdx.x < 7) { p[0] = 1; __syncthreads(); }");
+    assert!(within.starts_with("move the barrier out of the branch"), "{within}");
+    let behind = help("barrier-behind", "if (threadIdx.x >= 7) return; p[0] = 1; __syncthreads(); p[1] = 2;");
+    assert!(behind.starts_with("guard the work instead of returning early"), "{behind}");
+}

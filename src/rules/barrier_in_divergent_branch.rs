@@ -54,8 +54,7 @@ pub fn loudest(found: &Found<'_>) -> Option<Level> {
 /// How loud a source makes it: a barrier within what threads decide is wrong, and one that threads leave before is often meant.
 /// Where both sides come to one behind the statement, it is not this branch that decides.
 fn level_in_source(found: &Found<'_>, advice: Advice) -> Option<Level> {
-    let positions = found.module.positions()?;
-    let is_within = positions.waits_within(positions.statement(found.branch.at)?);
+    let is_within = waits_within(found);
     let (taken, other) = found.branch.sides?;
     let is_shared = taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER);
     match advice {
@@ -65,6 +64,12 @@ fn level_in_source(found: &Found<'_>, advice: Advice) -> Option<Level> {
         // Who rounds the bound of a loop in steps of the block up to a multiple of them has it right.
         Advice::Warn => Some(if is_within && !found.branch.is_strided { Level::Deny } else { Level::Warn }),
     }
+}
+
+/// Whether a source has the barrier within the statement itself, so that nobody left before it.
+fn waits_within(found: &Found<'_>) -> bool {
+    let positions = found.module.positions();
+    positions.is_some_and(|all| all.statement(found.branch.at).is_some_and(|statement| all.waits_within(statement)))
 }
 
 /// Whether a barrier may wait for threads that have exited: that it does not is promised from 7.0 on.
@@ -85,6 +90,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     }
     let (does, help) = match found.function.arch {
         Some(arch) if exits && may_wait(&found) => (format!("exits, which {arch} may wait for"), EXIT),
+        _ if exits && waits_within(&found) => ("exits".to_owned(), GO_ON),
         _ if exits => ("exits".to_owned(), EXIT),
         _ if found.branch.missed == Some(Missed::Paired) => ("reaches another one".to_owned(), PAIRED),
         _ => ("goes on to other code".to_owned(), GO_ON),

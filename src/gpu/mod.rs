@@ -1,7 +1,10 @@
 //! What GPUs can hold: limits by compute capability, products, and the occupancy that follows from them.
 
 mod cluster;
+pub mod cut;
 mod device_file;
+mod fill;
+pub mod latency;
 mod names;
 mod occupancy;
 mod product;
@@ -11,8 +14,9 @@ mod shared;
 mod sweep;
 mod target;
 
-pub use cluster::{cluster_bound, cluster_bound_by_gpc};
+pub use cluster::{cluster_bound, cluster_bound_by_gpc, tiles};
 pub use device_file::DeviceFileError;
+pub use fill::Fill;
 pub use names::{Gpu, GpuError};
 pub use occupancy::{
     CachePreference, Launch, LaunchError, Limiter, Limiters, Limits, Occupancy, PartitionedCaching, SharedLimit,

@@ -6,6 +6,7 @@ use super::Context;
 use super::grid::{Grid, grids};
 use crate::analyse::launches_of;
 use crate::finding::{Finding, Hit};
+use crate::gpu::Fill;
 use crate::model::percent;
 
 /// Options of the rule.
@@ -21,38 +22,15 @@ pub(super) struct Options {
 pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit>) {
     for grid in grids(context) {
         let Some(fill) = fill(context, &grid) else { continue };
-        let tail = Tail::new(grid.blocks, fill);
-        if tail.full > 0
-            && tail.full + 1 < u64::from(options.max_fills)
+        let Some(tail) = Fill::new(grid.blocks, fill) else { continue };
+        if tail.full() > 0
+            && tail.full() + 1 < u64::from(options.max_fills)
             && tail.idle() >= options.min_idle
-            && tail.rest > 0
+            && tail.rest() > 0
         {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share, in thousandths")]
             hits.push(grid.hit((tail.idle() * 1000.0) as u32));
         }
-    }
-}
-
-/// How a grid fills a GPU.
-struct Tail {
-    /// Blocks that run at once.
-    fill: u64,
-    /// How often all of it is used.
-    full: u64,
-    /// Blocks that are left.
-    rest: u64,
-}
-
-impl Tail {
-    fn new(blocks: u64, fill: u64) -> Tail {
-        let fill = fill.max(1);
-        Tail { fill, full: blocks / fill, rest: blocks % fill }
-    }
-
-    /// The share of the last fill that is empty.
-    #[allow(clippy::cast_precision_loss, reason = "a share")]
-    fn idle(&self) -> f64 {
-        1.0 - self.rest as f64 / self.fill as f64
     }
 }
 
@@ -82,30 +60,31 @@ fn fill(context: &Context<'_>, grid: &Grid<'_>) -> Option<u64> {
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(grid) = Grid::of(context, hit) else { return Finding::new("a grid ends in a tail") };
-    let Some(fill) = fill(context, &grid) else { return Finding::new("a grid ends in a tail") };
-    let tail = Tail::new(grid.blocks, fill);
-    let times = if tail.full == 1 { "once".to_owned() } else { format!("{} times", tail.full) };
+    let Some(tail) = fill(context, &grid).and_then(|fill| Fill::new(grid.blocks, fill)) else {
+        return Finding::new("a grid ends in a tail");
+    };
+    let times = if tail.full() == 1 { "once".to_owned() } else { format!("{} times", tail.full()) };
     let message = format!(
         "the {} blocks of {} fill {} {times}, and the last {} leave {} of it idle",
         grid.blocks,
         context.launched(grid.launched, grid.site),
         grid.gpu.name,
-        tail.rest,
+        tail.rest(),
         percent(tail.idle()),
     );
     let help = format!(
-        "{} runs {fill} such blocks at once: a grid of a multiple of that, or a kernel whose blocks walk over the data in steps \
+        "{} runs {} such blocks at once: a grid of a multiple of that, or a kernel whose blocks walk over the data in steps \
          of the grid, has no tail; smaller blocks make it shorter",
-        grid.gpu.name
+        grid.gpu.name, tail.at_once
     );
-    let label = context.launch_label(grid.site, format!("{} blocks, {fill} at once", grid.blocks));
+    let label = context.launch_label(grid.site, format!("{} blocks, {} at once", grid.blocks, tail.at_once));
     let mut finding = Finding::new(message).help(help).label(Some(label));
     finding.gpu = Some(grid.gpu.name.clone());
     finding
         .fact("reason", grid.blocks.to_string())
         .fact("blocks", grid.blocks)
-        .fact("blocks_at_once", fill)
-        .fact("full_fills", tail.full)
+        .fact("blocks_at_once", tail.at_once)
+        .fact("full_fills", tail.full())
         .fact("idle_share", tail.idle())
 }
 

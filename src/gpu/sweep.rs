@@ -41,6 +41,66 @@ fn point(target: &Target, launch: Launch) -> Result<Point, LaunchError> {
     Ok(Point { registers: launch.registers, threads: launch.threads, occupancy })
 }
 
+/// A level of occupancy, which holds up to some value of what it depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Level {
+    /// The largest value at which it holds.
+    pub up_to: u32,
+    /// What an SM holds there.
+    pub occupancy: Occupancy,
+}
+
+/// Every level of occupancy over the registers of a thread, falling, without those at which nothing can be launched.
+///
+/// # Errors
+/// When the launch makes no sense, whatever the registers.
+pub fn register_levels(target: &Target, launch: &Launch) -> Result<Vec<Level>, LaunchError> {
+    let mut levels: Vec<Level> = Vec::new();
+    for registers in 1..=target.max_registers_per_thread {
+        let found = occupancy(target, &launch.with_registers(registers))?;
+        match levels.last_mut() {
+            _ if found.active_warps == 0 => break,
+            Some(last) if last.occupancy.active_warps == found.active_warps => last.up_to = registers,
+            _ => levels.push(Level { up_to: registers, occupancy: found }),
+        }
+    }
+    Ok(levels)
+}
+
+/// Every level of occupancy over the shared memory of a block, static and dynamic together, in bytes; falling, without those
+/// at which nothing can be launched. A level for each number of blocks, so few.
+///
+/// # Errors
+/// When the launch makes no sense, whatever the shared memory.
+pub fn shared_levels(target: &Target, launch: &Launch) -> Result<Vec<Level>, LaunchError> {
+    let most = most_shared(target);
+    let mut levels = Vec::new();
+    let mut next = Some(0);
+    while let Some(bytes) = next {
+        let here = with_total_shared(launch, bytes);
+        let found = occupancy(target, &here)?;
+        if found.active_warps == 0 {
+            break;
+        }
+        let below = more_shared(target, &here, found.active_warps).map(|step| step.value);
+        levels.push(Level { up_to: below.map_or(most.max(bytes), |below| below - 1), occupancy: found });
+        next = below;
+    }
+    Ok(levels)
+}
+
+/// The level that holds at `value`; `None` beyond the last, where nothing can be launched.
+#[must_use]
+pub fn level_at(levels: &[Level], value: u32) -> Option<&Level> {
+    levels.iter().find(|level| value <= level.up_to)
+}
+
+/// Shared memory of the largest block that can be launched, bytes.
+#[must_use]
+pub fn most_shared(target: &Target) -> u32 {
+    target.shared_per_block_optin.max(target.shared_per_block_default)
+}
+
 /// Block sizes that fill their warps, rising.
 fn whole_warps(target: &Target) -> impl DoubleEndedIterator<Item = u32> {
     let warp_size = target.warp_size;
@@ -185,7 +245,7 @@ fn less_shared(target: &Target, launch: &Launch, now: u32) -> Option<Step> {
 
 fn more_shared(target: &Target, launch: &Launch, now: u32) -> Option<Step> {
     let total = u32::try_from(launch.shared_bytes()).ok()?;
-    let most = target.shared_per_block_optin.max(target.shared_per_block_default);
+    let most = most_shared(target);
     let lowers = |bytes: u32| active_warps(target, &with_total_shared(launch, bytes)) < now;
     if total >= most || !lowers(most) {
         return None;

@@ -22,6 +22,11 @@ pub(super) struct Bar {
     pub(super) share: f64,
 }
 
+/// Columns that a plot has room for, each for a bar: no more than 64 where there are many.
+pub(super) fn room(style: Style) -> usize {
+    style.width.saturating_sub(MARGIN).clamp(1, 64)
+}
+
 /// Draws `bars` upwards, with the one at `own` marked and `caption` beside the mark.
 pub(super) fn bars(
     out: &mut dyn Write,
@@ -46,20 +51,27 @@ pub(super) fn bars(
     }
     writeln!(out, "{:>6} {}{}", "0", style.choose("┼", "+"), style.choose("─", "-").repeat(cell * bars.len()))?;
     writeln!(out, "{}", ticks(bars, cell))?;
-    match own {
-        Some(own) => writeln!(out, "{}", mark(style, own * cell, cell * bars.len(), caption)),
-        None => Ok(()),
+    if let Some(own) = own {
+        writeln!(out, "{}", mark(style, own * cell, cell * bars.len(), caption))?;
+    }
+    match bars.iter().any(|bar| bar.share <= 0.0) {
+        true => writeln!(out, "{}{} cannot be launched", " ".repeat(MARGIN), style.choose("×", "x")),
+        false => Ok(()),
     }
 }
 
 /// The part of a bar that lies in `row`, counted from the bottom.
 fn drawn(style: Style, share: f64, row: usize, is_own: bool, cell: usize) -> String {
     let filled = share * HEIGHT as f64 - row as f64;
-    let character = if style.unicode {
+    let character = if share <= 0.0 && row == 0 {
+        if style.unicode { '×' } else { 'x' }
+    } else if style.unicode {
         EIGHTHS[(filled.clamp(0.0, 1.0) * 8.0).round() as usize]
-    } else if filled >= 0.5 {
+    } else if filled >= 0.75 {
         if is_own { '@' } else { '#' }
-    } else if row == 0 && share > 0.0 {
+    } else if filled >= 0.25 {
+        if is_own { 'o' } else { ':' }
+    } else if row == 0 {
         // Little is not nothing.
         '.'
     } else {
@@ -69,14 +81,19 @@ fn drawn(style: Style, share: f64, row: usize, is_own: bool, cell: usize) -> Str
     drawn + &" ".repeat(cell - 1)
 }
 
-/// The values under every fourth bar, or every eighth where bars are narrow.
+/// The values under every fourth bar, or every eighth where bars are narrow, and under the last.
 fn ticks(bars: &[Bar], cell: usize) -> String {
     let every = 8 / cell;
     let mut line = " ".repeat(MARGIN);
-    for (index, bar) in bars.iter().enumerate().filter(|(index, _)| (index + 1) % every == 0) {
+    for (index, bar) in bars.iter().enumerate() {
         let label = bar.label.to_string();
         // The last digit stands under the bar, so that the last label does not reach beyond the axis.
         let end = MARGIN + index * cell + 1;
+        let is_regular = (index + 1) % every == 0;
+        let is_last = index + 1 == bars.len() && end > line.len() + label.len();
+        if !is_regular && !is_last {
+            continue;
+        }
         let start = end.saturating_sub(label.len()).max(line.len());
         line.push_str(&" ".repeat(start - line.len()));
         line.push_str(&label);

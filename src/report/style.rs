@@ -63,6 +63,13 @@ impl Style {
         out
     }
 
+    /// `text` as a line of a section, standing in by two and broken into lines of the width.
+    #[must_use]
+    pub fn indented(self, text: &str) -> String {
+        let options = textwrap::Options::new(self.width).initial_indent("  ").subsequent_indent("    ");
+        textwrap::fill(text, options.word_splitter(textwrap::WordSplitter::NoHyphenation))
+    }
+
     fn painted(self, code: &str, text: impl Display) -> String {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
     }

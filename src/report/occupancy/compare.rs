@@ -3,14 +3,17 @@
 use std::io::{self, Write};
 
 use super::single::{all_notes, clusters, instead};
-use super::{Calculation, Request, asked, short};
-use crate::gpu::{Change, Limiter, Step};
+use super::{Calculation, Request, asked, plots, short};
+use crate::gpu::{Change, Limiter, Step, most_shared};
 use crate::model::percent;
 use crate::report::plot;
 use crate::report::style::Style;
 
 /// Columns of the row names.
 const NAMES: usize = 22;
+
+/// Columns of a line of shared memory: as many as the other two lines have.
+const COLUMNS: usize = 32;
 
 /// Blanks between two GPUs.
 const GAP: usize = 2;
@@ -134,7 +137,16 @@ fn sweep(found: &[Calculation], request: &Request, style: Style, out: &mut dyn W
         writeln!(out, "{:<names$}  {}", one.gpu.name, plot::line(style, &one.register_bars()))?;
     }
     let own = request.launch.registers.div_ceil(8).clamp(1, 32) as usize - 1;
-    writeln!(out, "{:names$}  {:own$}{mark} {}", "", "", request.launch.registers)
+    writeln!(out, "{:names$}  {:own$}{mark} {}", "", "", request.launch.registers)?;
+    let most = found.iter().map(|one| most_shared(&one.gpu.target)).max().unwrap_or(0);
+    let kib = plots::step(most, COLUMNS);
+    writeln!(out, "\noccupancy by KiB of shared memory a block, {kib} to {}", most / 1024)?;
+    for one in found {
+        writeln!(out, "{:<names$}  {}", one.gpu.name, plot::line(style, &plots::shared_bars(one, most, kib)))?;
+    }
+    let bytes = request.launch.shared_bytes();
+    let own = usize::try_from(bytes.saturating_sub(1) / (u64::from(kib) * 1024)).unwrap_or(COLUMNS).min(COLUMNS);
+    writeln!(out, "{:names$}  {:own$}{mark} {}", "", "", request.launch.static_shared + request.launch.dynamic_shared)
 }
 
 fn remarks(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {

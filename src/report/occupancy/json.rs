@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::{Calculation, Request};
-use crate::gpu::{Change, Limiters, Limits, Next, Point, Step, cluster_bound};
+use crate::gpu::{Change, Level, Limiters, Limits, Next, Point, Step, cluster_bound};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -28,6 +28,7 @@ struct Entry<'a> {
     allocated_shared_per_block: u32,
     next: NextEntry,
     sweep: Vec<SweepEntry>,
+    levels: LevelEntries,
     suggested_block: Option<u32>,
     largest_block: Option<u32>,
     refusals: Vec<String>,
@@ -78,6 +79,22 @@ struct SweepEntry {
     limiters: Vec<&'static str>,
 }
 
+/// Every level of occupancy, falling, with the largest value at which it holds: the cliffs of the plots.
+#[derive(Serialize)]
+struct LevelEntries {
+    registers: Vec<LevelEntry>,
+    /// Bytes a block, static and dynamic together.
+    shared_memory: Vec<LevelEntry>,
+}
+
+#[derive(Serialize)]
+struct LevelEntry {
+    up_to: u32,
+    blocks_per_sm: u32,
+    active_warps: u32,
+    occupancy: f64,
+}
+
 #[derive(Serialize)]
 struct ClusterEntry {
     size: u32,
@@ -113,6 +130,7 @@ fn entry<'a>(found: &'a Calculation, request: &Request) -> Entry<'a> {
         allocated_shared_per_block: answer.allocated_shared_per_block.0,
         next: next(&found.next),
         sweep: sweep(found),
+        levels: LevelEntries { registers: levels(&found.register_levels), shared_memory: levels(&found.shared_levels) },
         suggested_block: Some(found.suggestion.threads).filter(|threads| *threads > 0),
         largest_block: found.largest_block,
         refusals: found.refusals.iter().map(ToString::to_string).collect(),
@@ -160,6 +178,16 @@ fn step(step: &Step) -> StepEntry {
 fn sweep(found: &Calculation) -> Vec<SweepEntry> {
     let blocks = found.blocks.iter().map(|point| swept("block", point));
     blocks.chain(found.registers.iter().map(|point| swept("registers", point))).collect()
+}
+
+fn levels(levels: &[Level]) -> Vec<LevelEntry> {
+    let entry = |level: &Level| LevelEntry {
+        up_to: level.up_to,
+        blocks_per_sm: level.occupancy.blocks_per_sm,
+        active_warps: level.occupancy.active_warps,
+        occupancy: level.occupancy.fraction(),
+    };
+    levels.iter().map(entry).collect()
 }
 
 fn swept(over: &'static str, point: &Point) -> SweepEntry {

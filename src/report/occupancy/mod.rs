@@ -2,6 +2,7 @@
 
 mod compare;
 mod json;
+mod plots;
 mod single;
 
 use std::io::{self, Write};
@@ -11,8 +12,8 @@ pub use json::json;
 use super::plot::Bar;
 use super::style::Style;
 use crate::gpu::{
-    Gpu, Launch, LaunchError, Next, Occupancy, Point, Refusal, Suggestion, block_sweep, cluster_refusal, largest_block,
-    next, occupancy, refusals, register_sweep, suggest_block_size,
+    Gpu, Launch, LaunchError, Level, Next, Occupancy, Point, Refusal, Suggestion, block_sweep, cluster_refusal,
+    largest_block, next, occupancy, refusals, register_levels, register_sweep, shared_levels, suggest_block_size,
 };
 use crate::model::BlockSize;
 
@@ -46,6 +47,10 @@ pub struct Calculation {
     pub blocks: Vec<Point>,
     /// Other register counts.
     pub registers: Vec<Point>,
+    /// Levels of occupancy over registers.
+    pub register_levels: Vec<Level>,
+    /// Levels of occupancy over shared memory.
+    pub shared_levels: Vec<Level>,
 }
 
 impl Calculation {
@@ -68,6 +73,8 @@ impl Calculation {
             suggestion: suggest_block_size(target, launch, None)?,
             blocks: block_sweep(target, launch)?,
             registers: register_sweep(target, launch)?,
+            register_levels: register_levels(target, launch)?,
+            shared_levels: shared_levels(target, launch)?,
             gpu,
         })
     }

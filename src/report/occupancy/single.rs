@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::{Calculation, Request, asked, plural, short};
+use super::{Calculation, Request, asked, plots, plural, short};
 use crate::gpu::{Limiter, Refusal, Step, cluster_bound};
 use crate::model::percent;
-use crate::report::plot;
 use crate::report::style::Style;
 
 /// Figures of a target that the answer does not depend on.
@@ -28,8 +27,7 @@ pub(super) fn write(found: &Calculation, request: &Request, style: Style, out: &
     if request.cluster.is_some() {
         writeln!(out, "\n{}", style.paragraph("", &clusters(found, request)))?;
     }
-    block_sweep(found, request, style, out)?;
-    register_sweep(found, request, style, out)?;
+    plots::write(found, request, style, out)?;
     notes(found, style, out)
 }
 
@@ -158,32 +156,6 @@ pub(super) fn clusters(found: &Calculation, request: &Request) -> String {
             format!("clusters of {cluster}: how many fit depends on the number of SMs, so name a product{needs_optin}")
         }
     }
-}
-
-fn block_sweep(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let launch = &request.launch;
-    let warps = launch.warps(&found.gpu.target) as usize;
-    let own = warps.checked_sub(1).filter(|own| *own < found.blocks.len());
-    let title = format!("occupancy by threads a block, at {}", plural(launch.registers, "register"));
-    writeln!(out, "\n  {title}")?;
-    let caption = format!("{}, {}", plural(launch.threads, "thread"), percent(found.occupancy.fraction()));
-    plot::bars(out, style, &found.block_bars(), own, &caption)?;
-    let best = found.suggestion;
-    match found.blocks.iter().find(|point| point.threads == best.threads) {
-        Some(point) => {
-            let share = percent(point.occupancy.fraction());
-            writeln!(out, "  most threads at {} a block, which NVIDIA's calculator suggests: {share}", best.threads)
-        }
-        None => Ok(()),
-    }
-}
-
-fn register_sweep(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let launch = &request.launch;
-    let own = found.registers.iter().position(|point| point.registers >= launch.registers);
-    writeln!(out, "\n  occupancy by registers a thread, at {}", plural(launch.threads, "thread"))?;
-    let caption = format!("{}, {}", plural(launch.registers, "register"), percent(found.occupancy.fraction()));
-    plot::bars(out, style, &found.register_bars(), own, &caption)
 }
 
 fn notes(found: &Calculation, style: Style, out: &mut dyn Write) -> io::Result<()> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::gpus::GpusArgs;
+use crate::command::launch::LaunchArgs;
 use crate::command::occupancy::OccupancyArgs;
 use crate::model::{BlockSize, Bytes, parse_size};
 use crate::report::{DataFormat, Sort};
@@ -36,6 +37,8 @@ pub enum Command {
     Branches(Box<BranchesArgs>),
     /// The occupancy calculator: every limit, the next steps, sweeps over block sizes and registers
     Occupancy(OccupancyArgs),
+    /// How a launch is cut into warps: idle lanes, the edge of the problem, fills of the GPU, what hides a load
+    Launch(LaunchArgs),
     /// Products and compute capabilities; one in full, with the source of each figure, when named
     Gpus(GpusArgs),
     /// Every rule with the level in force
@@ -45,9 +48,6 @@ pub enum Command {
     /// What changed between two logs
     #[command(hide = true)]
     Diff(LaterArgs),
-    /// How a launch is cut into warps
-    #[command(hide = true)]
-    Launch(LaterArgs),
     /// Run a build and lint its output
     #[command(hide = true)]
     Run(LaterArgs),
@@ -71,7 +71,6 @@ impl Command {
     pub fn later(&self) -> Option<&'static str> {
         Some(match self {
             Command::Diff(_) => "diff",
-            Command::Launch(_) => "launch",
             Command::Run(_) => "run",
             Command::Baseline(_) => "baseline",
             Command::Init(_) => "init",
@@ -80,6 +79,7 @@ impl Command {
             Command::Kernels(_)
             | Command::Branches(_)
             | Command::Occupancy(_)
+            | Command::Launch(_)
             | Command::Gpus(_)
             | Command::Rules(_)
             | Command::Explain(_) => return None,

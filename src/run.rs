@@ -7,6 +7,7 @@ mod failures;
 mod inputs;
 mod sources;
 mod stale;
+mod terminal;
 mod units;
 
 use std::collections::HashSet;
@@ -22,7 +23,7 @@ use crate::cli::{
     BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
     LookArgs, RulesArgs, TableFormat,
 };
-use crate::command::{gpus, occupancy};
+use crate::command::{gpus, launch, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
 use crate::discover::{self, Input, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
@@ -106,6 +107,8 @@ fn look_of(cli: &Cli) -> LookArgs {
         Some(Command::Branches(args)) => args.look,
         Some(Command::Rules(args)) => args.look,
         Some(Command::Explain(args)) => args.look,
+        Some(Command::Occupancy(args)) => LookArgs { color: args.out.color, quiet: false, verbose: false },
+        Some(Command::Launch(args)) => LookArgs { color: args.out.color, quiet: false, verbose: false },
         Some(_) => LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false },
     }
 }
@@ -130,16 +133,6 @@ fn style(look: LookArgs, terminal: Option<Terminal>) -> Style {
 
 /// Columns of a report that goes to no terminal.
 const WIDTH: usize = 100;
-
-/// Whether the environment says that text is UTF-8.
-fn speaks_unicode() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
-    let named = |value: OsString| {
-        let value = value.to_string_lossy().to_ascii_lowercase();
-        value.contains("utf-8") || value.contains("utf8")
-    };
-    cfg!(windows) || cfg!(target_os = "macos") || locale.is_some_and(named)
-}
 
 fn show(failure: &Failure, look: LookArgs, streams: &mut Streams<'_>) {
     let style = style(look, streams.terminal);
@@ -168,6 +161,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
         Some(Command::Kernels(args)) => kernels(args, style, streams),
         Some(Command::Branches(args)) => branches(args, style, streams),
         Some(Command::Occupancy(args)) => occupancy::run(args, &style, streams.stdout).map(|()| Outcome::Clean),
+        Some(Command::Launch(args)) => launch::run(args, &style, streams.stdout).map(|()| Outcome::Clean),
         Some(Command::Gpus(args)) => gpus::run(args, &style, streams.stdout).map(|()| Outcome::Clean),
         Some(Command::Rules(args)) => {
             let (_, matches) = matches.subcommand().unwrap_or(("", matches));
@@ -517,7 +511,7 @@ pub fn with_process_streams(run: impl FnOnce(&mut Streams<'_>) -> Outcome) -> Ou
     let stdout = io::stdout();
     let terminal = stdout
         .is_terminal()
-        .then(|| Terminal { width: output::terminal_width().unwrap_or(WIDTH), unicode: speaks_unicode() });
+        .then(|| Terminal { width: output::terminal_width().unwrap_or(WIDTH), unicode: terminal::draws_unicode() });
     let mut stdin = io::stdin().lock();
     let mut stdout = BufWriter::with_capacity(64 * 1024, stdout.lock());
     let stdin_is_terminal = io::stdin().is_terminal();

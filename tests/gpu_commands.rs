@@ -109,6 +109,48 @@ fn the_kernels_own_point_is_marked_in_both_sweeps() {
 }
 
 #[test]
+fn the_plot_of_shared_memory_shows_the_kernels_own_point_and_its_cliffs() {
+    let text = calculate("--gpu a100 --block 256 --registers 64 --shared 8K", UNICODE);
+    let plot = "\
+  50 % ┤█████████████▂▂▂▂
+       ┤█████████████████▄▄▄▄▄▄▄▄▄▄
+       ┤███████████████████████████▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆
+     0 ┼───────────────────────────────────────────────────────
+              24      48      72      96     120     144    163
+          ▲ 8 KiB, 50 %
+  50 % up to 40 KiB, 37.5 % up to 54912 B, 25 % up to 81 KiB, 12.5 % up to 163
+    KiB
+";
+    assert!(text.ends_with(plot), "{text}");
+    // A size between two cliffs of one column is shown as what it is.
+    let plain = calculate("--gpu a100 --block 256 --registers 64 --dynamic-shared 54912", Style::PLAIN);
+    assert!(plain.contains("^ 54912 B, 37.5 %"), "{plain}");
+    let narrow = calculate("--gpu h100 --block 256 --registers 64 --shared 8K", Style { width: 60, ..Style::PLAIN });
+    assert!(narrow.lines().filter(|line| line.contains('|')).all(|line| line.len() <= 60), "{narrow}");
+}
+
+#[test]
+fn what_cannot_be_launched_is_no_low_bar() {
+    let text = calculate("--gpu rtx4090 --block 404 --registers 162", UNICODE);
+    assert!(text.contains("█ █ █ █ █ █ ▇ █ █ █ █ █ × × ×"), "{text}");
+    assert_eq!(text.matches("× cannot be launched").count(), 2, "{text}");
+    assert!(!text.contains("KiB of shared memory a block"), "no size of it helps: {text}");
+    assert!(!calculate("--gpu a100 --block 256 --registers 32", UNICODE).contains("cannot be launched"));
+}
+
+#[test]
+fn the_json_answer_has_the_cliffs_with_their_exact_places() {
+    let entry = &calculate_json("--gpu a100 --block 256 --registers 64 --shared 8KiB")["occupancy"][0];
+    let registers = entry["levels"]["registers"].as_array().unwrap();
+    let told: Vec<u64> = registers.iter().map(|level| level["up_to"].as_u64().unwrap()).collect();
+    assert_eq!(told, [32, 40, 48, 64, 80, 128, 255]);
+    assert_eq!(
+        entry["levels"]["shared_memory"][0],
+        json!({"up_to": 40960, "blocks_per_sm": 4, "active_warps": 32, "occupancy": 0.5})
+    );
+}
+
+#[test]
 fn a_launch_that_cannot_run_says_why_and_what_would() {
     let text = calculate("--gpu rtx4090 --block 404 --registers 162", Style { width: 200, ..Style::PLAIN });
     assert!(text.contains("counted as 16 at launch, need 86016 registers, and a block may take 65536"), "{text}");

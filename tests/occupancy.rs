@@ -5,7 +5,8 @@
 use proptest::prelude::*;
 use warplint::gpu::{
     Change, Gpu, Launch, Limiter, Occupancy, SharedLimit, Step, Target, available_dynamic_shared, block_sweep,
-    largest_block, next, occupancy, refusals, register_sweep, suggest_block_size,
+    largest_block, level_at, most_shared, next, occupancy, refusals, register_levels, register_sweep, shared_levels,
+    suggest_block_size,
 };
 use warplint::model::{Arch, Bytes};
 
@@ -201,6 +202,16 @@ fn launch_bounds_cap_the_suggested_block_size() {
     assert_eq!((best.threads, best.blocks_per_sm), (128, 16));
 }
 
+#[test]
+fn the_cliffs_of_shared_memory_lie_where_a_block_fewer_fits() {
+    let levels = shared_levels(target("sm_80"), &Launch::new(64, 256)).unwrap();
+    let told: Vec<(u32, u32)> = levels.iter().map(|level| (level.up_to, level.occupancy.blocks_per_sm)).collect();
+    // 164 KiB over the blocks, in units of 128 bytes, less the 1 KiB that is reserved of each.
+    let share = |blocks: u32| 164 * 1024 / blocks / 128 * 128 - 1024;
+    assert_eq!(told, [(share(4), 4), (share(3), 3), (share(2), 2), (163 * 1024, 1)]);
+    assert!(shared_levels(target("sm_80"), &Launch::new(255, 1024)).unwrap().is_empty());
+}
+
 fn any_target() -> impl Strategy<Value = &'static Target> {
     let known: Vec<Arch> = Target::known().collect();
     prop::sample::select(known).prop_map(|arch| Target::of(arch).unwrap())
@@ -257,6 +268,24 @@ proptest! {
     ) {
         let heavier = launch.with_shared(launch.static_shared, Bytes(launch.dynamic_shared.0 + more));
         prop_assert!(warps(target, &heavier) <= warps(target, &launch));
+    }
+
+    #[test]
+    fn levels_are_what_the_model_says_at_every_value(
+        target in any_target(), launch in any_launch(), bytes in prop::collection::vec(0..340_000_u32, 40),
+    ) {
+        let registers = register_levels(target, &launch).unwrap();
+        for value in 1..=target.max_registers_per_thread {
+            let told = level_at(&registers, value).map_or(0, |level| level.occupancy.active_warps);
+            prop_assert_eq!(told, warps(target, &launch.with_registers(value)), "{} registers", value);
+        }
+        let shared = shared_levels(target, &launch).unwrap();
+        prop_assert!(shared.len() <= 32 && shared.is_sorted_by_key(|level| level.up_to));
+        let edges = shared.iter().flat_map(|level| [level.up_to, level.up_to + 1]);
+        for value in edges.chain(bytes.into_iter().map(|bytes| bytes % (most_shared(target) + 1))) {
+            let told = level_at(&shared, value).map_or(0, |level| level.occupancy.active_warps);
+            prop_assert_eq!(told, warps(target, &with_total(&launch, value)), "{} bytes", value);
+        }
     }
 
     #[test]

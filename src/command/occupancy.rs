@@ -3,11 +3,13 @@
 use std::io::Write;
 
 use clap::Args;
-use miette::{Diagnostic, IntoDiagnostic};
+use miette::Diagnostic;
 use thiserror::Error;
 
-use crate::gpu::{Gpu, Launch, LaunchError};
-use crate::model::{BlockSize, Bytes, parse_size};
+use super::options::{BlockArgs, OutArgs};
+use crate::gpu::{Gpu, LaunchError};
+use crate::model::BlockSize;
+use crate::output;
 use crate::report::occupancy::{Calculation, Request, human, json};
 use crate::report::{DataFormat, Style};
 
@@ -23,24 +25,12 @@ pub struct OccupancyArgs {
     /// Registers a thread, as the compiler prints them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub registers: u32,
-    /// Static shared memory a block, as the compiler prints it; K, KB and KiB are 1024 bytes
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "0", hide_default_value = true)]
-    pub shared: Bytes,
-    /// Dynamic shared memory a block
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "0", hide_default_value = true)]
-    pub dynamic_shared: Bytes,
-    /// Barriers a block, as the compiler prints them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
-    pub barriers: Option<u32>,
-    /// Blocks a cluster
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub cluster: Option<u32>,
-    /// Share of the L1 cache wanted as shared memory, percent; default: all that can be
-    #[arg(long, value_name = "PCT", value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub carveout: Option<u8>,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t)]
-    pub format: DataFormat,
+    /// What else a block takes.
+    #[command(flatten)]
+    pub takes: BlockArgs,
+    /// Where the report goes.
+    #[command(flatten)]
+    pub out: OutArgs,
 }
 
 /// The launch makes no sense on a GPU.
@@ -57,7 +47,11 @@ struct CannotCompute {
 /// # Errors
 /// When a GPU is not known, the launch makes no sense, or the report cannot be written.
 pub fn run(args: &OccupancyArgs, style: &Style, out: &mut dyn Write) -> miette::Result<()> {
-    let request = Request { block: args.block, launch: launch(args), cluster: args.cluster };
+    let request = Request {
+        block: args.block,
+        launch: args.takes.launch(args.registers, args.block.threads()),
+        cluster: args.takes.cluster,
+    };
     let mut calculations = Vec::new();
     for name in &args.gpu {
         let gpu = Gpu::resolve(name)?;
@@ -65,14 +59,9 @@ pub fn run(args: &OccupancyArgs, style: &Style, out: &mut dyn Write) -> miette::
         let calculation = Calculation::new(gpu, &request).map_err(|error| CannotCompute { gpu: shown, error })?;
         calculations.push(calculation);
     }
-    match args.format {
-        DataFormat::Human => human(&calculations, &request, *style, out),
+    output::write(args.out.output.as_deref(), out, |out| match args.out.format {
+        DataFormat::Human => human(&calculations, &request, args.out.style(*style), out),
         DataFormat::Json => json(&calculations, &request, out),
-    }
-    .into_diagnostic()
-}
-
-fn launch(args: &OccupancyArgs) -> Launch {
-    let launch = Launch::new(args.registers, args.block.threads()).with_shared(args.shared, args.dynamic_shared);
-    Launch { carveout: args.carveout, barriers: args.barriers.unwrap_or(0), ..launch }
+    })?;
+    Ok(())
 }

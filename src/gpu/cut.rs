@@ -221,9 +221,12 @@ impl Cut {
         self.elements().map_or(0, |elements| elements - self.working_lanes())
     }
 
-    /// The elements that have no thread, dimension by dimension.
+    /// The elements that have no thread, dimension by dimension; none where another dimension has no element at all.
     #[must_use]
     pub fn beyond(&self) -> Vec<Beyond> {
+        if self.elements_without_thread() == 0 {
+            return Vec::new();
+        }
         let bounds = self.extent.map_or([None; 3], Extent::dimensions);
         let of = |axis: usize| {
             let (elements, threads) = (bounds[axis]?, self.threads_along(axis));
@@ -315,7 +318,7 @@ mod tests {
     #[test]
     fn the_largest_launch_is_counted_without_overflow() {
         let most = cut("2147483647,65535,65535", "16,8,8", "1");
-        assert_eq!(most.lanes(), 9_223_090_557_583_032_575 * 1024);
+        assert_eq!(most.lanes(), 9_223_090_559_730_712_575 * 1024);
         // Only x is checked, so that one thread in 16 of the first blocks has work.
         assert_eq!(most.working_lanes(), 65_535 * 65_535 * 64);
         assert_eq!(most.idle_blocks(), 2_147_483_646 * 65_535 * 65_535);

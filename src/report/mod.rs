@@ -14,6 +14,7 @@ mod human;
 mod json;
 mod junit;
 mod kernels;
+pub mod launch;
 mod markdown;
 pub mod occupancy;
 mod plot;

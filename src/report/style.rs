@@ -66,8 +66,12 @@ impl Style {
     /// `text` as a line of a section, standing in by two and broken into lines of the width.
     #[must_use]
     pub fn indented(self, text: &str) -> String {
-        let options = textwrap::Options::new(self.width).initial_indent("  ").subsequent_indent("    ");
-        textwrap::fill(text, options.word_splitter(textwrap::WordSplitter::NoHyphenation))
+        textwrap::fill(text, words(self.width).initial_indent("  ").subsequent_indent("    "))
+    }
+
+    /// `text` in lines of `width` columns.
+    pub(super) fn wrapped(self, text: &str, width: usize) -> Vec<String> {
+        textwrap::wrap(text, words(width)).into_iter().map(std::borrow::Cow::into_owned).collect()
     }
 
     fn painted(self, code: &str, text: impl Display) -> String {
@@ -79,6 +83,13 @@ impl Style {
     pub fn choose<'a>(self, unicode: &'a str, ascii: &'a str) -> &'a str {
         if self.unicode { unicode } else { ascii }
     }
+}
+
+/// Lines are broken at blanks only: names and ranges stay whole.
+fn words(width: usize) -> textwrap::Options<'static> {
+    textwrap::Options::new(width)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
 }
 
 /// The formats of commands that print figures and no findings.

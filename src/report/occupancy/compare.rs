@@ -158,7 +158,7 @@ fn remarks(found: &Calculation, request: &Request, style: Style, out: &mut dyn W
     if request.cluster.is_some() && !found.is_refused_by_cluster() {
         writeln!(out, "\n{}", style.paragraph("", &format!("{name}: {}", clusters(found, request))))?;
     }
-    for note in all_notes(found) {
+    for note in all_notes(&found.gpu) {
         writeln!(out, "\n{}", style.paragraph("note:", &format!("{name}: {note}")))?;
     }
     Ok(())

@@ -135,7 +135,7 @@ fn entry<'a>(found: &'a Calculation, request: &Request) -> Entry<'a> {
         largest_block: found.largest_block,
         refusals: found.refusals.iter().map(ToString::to_string).collect(),
         cluster: request.cluster.map(|size| cluster(found, size)),
-        notes: super::single::all_notes(found),
+        notes: super::single::all_notes(&found.gpu),
     }
 }
 

@@ -8,6 +8,7 @@ mod single;
 use std::io::{self, Write};
 
 pub use json::json;
+pub(super) use single::all_notes;
 
 use super::plot::Bar;
 use super::style::Style;
@@ -105,7 +106,7 @@ pub fn human(calculations: &[Calculation], request: &Request, style: Style, out:
 }
 
 /// A number of warps that may be half a one: `8`, `7.5`.
-fn short(number: f64) -> String {
+pub(super) fn short(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.2}").trim_end_matches('0').to_owned() }
 }
 

@@ -35,6 +35,10 @@ fn over_blocks(found: &Calculation, request: &Request, style: Style, out: &mut d
 }
 
 fn over_registers(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    // Where no number of them lets a block run, there is nothing to see.
+    if found.register_levels.is_empty() {
+        return Ok(());
+    }
     let launch = &request.launch;
     let own = found.registers.iter().position(|point| point.registers >= launch.registers);
     writeln!(out, "\n  occupancy by registers a thread, at {}", plural(launch.threads, "thread"))?;
@@ -43,6 +47,9 @@ fn over_registers(found: &Calculation, request: &Request, style: Style, out: &mu
 }
 
 fn over_shared(found: &Calculation, request: &Request, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    if found.shared_levels.is_empty() {
+        return Ok(());
+    }
     let bytes = u32::try_from(request.launch.shared_bytes()).unwrap_or(u32::MAX);
     let most = most_shared(&found.gpu.target);
     let kib = step(most, plot::room(style));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Calculation, Request, asked, plots, plural, short};
-use crate::gpu::{Limiter, Refusal, Step, cluster_bound};
+use crate::gpu::{Gpu, Limiter, Refusal, Step, cluster_bound};
 use crate::model::percent;
 use crate::report::style::Style;
 
@@ -159,7 +159,7 @@ pub(super) fn clusters(found: &Calculation, request: &Request) -> String {
 }
 
 fn notes(found: &Calculation, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let notes = all_notes(found);
+    let notes = all_notes(&found.gpu);
     if !notes.is_empty() {
         writeln!(out)?;
     }
@@ -170,8 +170,7 @@ fn notes(found: &Calculation, style: Style, out: &mut dyn Write) -> io::Result<(
 }
 
 /// What the reader should know about the figures behind the answer.
-pub(super) fn all_notes(found: &Calculation) -> Vec<String> {
-    let gpu = &found.gpu;
+pub(in crate::report) fn all_notes(gpu: &Gpu) -> Vec<String> {
     let mut notes = gpu.notes.clone();
     if gpu.assumed.contains(&"shared-per-sm") {
         notes.push("the file tells no shared memory per SM, so that limit is assumed too".to_owned());

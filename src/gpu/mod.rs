@@ -22,6 +22,7 @@ pub use product::{Device, Product, product_sources, products};
 pub use refusal::{Refusal, cluster_refusal, refusals};
 pub use shared::available_dynamic_shared;
 pub use sweep::{
-    Change, Next, Point, Step, Suggestion, block_sweep, largest_block, next, register_sweep, suggest_block_size,
+    Change, Next, Point, SharedPoint, Step, Suggestion, block_sweep, largest_block, next, register_sweep, shared_sweep,
+    suggest_block_size,
 };
 pub use target::{Figure, FigureValue, Target};

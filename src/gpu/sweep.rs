@@ -36,6 +36,38 @@ pub fn register_sweep(target: &Target, launch: &Launch) -> Result<Vec<Point>, La
     steps.map(|registers| point(target, launch.with_registers(registers))).collect()
 }
 
+/// A part of a sweep over shared memory: up to this size nothing changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedPoint {
+    /// Static and dynamic shared memory a block together.
+    pub shared: Bytes,
+    /// What an SM holds of it, from the size after the last point on.
+    pub occupancy: Occupancy,
+}
+
+/// Occupancy at every size of shared memory after which it changes, up to the most that a block may have, rising.
+///
+/// # Errors
+/// When the launch makes no sense, whatever the shared memory.
+pub fn shared_sweep(target: &Target, launch: &Launch) -> Result<Vec<SharedPoint>, LaunchError> {
+    let most = target.shared_per_block_optin.max(target.shared_per_block_default);
+    let at = |bytes: u32| occupancy(target, &with_total_shared(launch, bytes));
+    let mut points = Vec::new();
+    let mut first = 0;
+    while first <= most {
+        let here = at(first)?;
+        // More shared memory never gives more blocks, so the last size that is as good is found by halving.
+        let (mut same, mut beyond) = (first, most + 1);
+        while beyond - same > 1 {
+            let middle = same + (beyond - same) / 2;
+            if at(middle)?.active_warps == here.active_warps { same = middle } else { beyond = middle }
+        }
+        points.push(SharedPoint { shared: Bytes(same), occupancy: here });
+        first = same + 1;
+    }
+    Ok(points)
+}
+
 fn point(target: &Target, launch: Launch) -> Result<Point, LaunchError> {
     let occupancy = occupancy(target, &launch)?;
     Ok(Point { registers: launch.registers, threads: launch.threads, occupancy })

@@ -190,7 +190,7 @@ pub struct LintArgs {
     /// Report only what is new or worse
     #[arg(long, value_name = "FILE", hide = true)]
     pub baseline: Option<PathBuf>,
-    /// Report format: human, short, json, sarif, github, gitlab, junit, markdown, csv
+    /// Report format: human, short, json, sarif, github, gitlab, junit, markdown, csv, html
     #[arg(
         short,
         long,
@@ -311,7 +311,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// `--format` of the lint, those of later versions included.
+/// `--format` of the lint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum FormatChoice {
@@ -325,7 +325,6 @@ pub enum FormatChoice {
     Junit,
     Markdown,
     Csv,
-    #[value(hide = true)]
     Html,
 }
 

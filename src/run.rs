@@ -181,9 +181,9 @@ fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
 
 fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     refuse(&[("--baseline", args.baseline.is_some())])?;
-    let format = format(args.format)?;
-    let further = args.report.iter().map(|report| Ok((self::format(report.format)?, report.file.as_path())));
-    let further = further.collect::<miette::Result<Vec<(Format, &Path)>>>()?;
+    let format = format(args.format);
+    let further = args.report.iter().map(|report| (self::format(report.format), report.file.as_path()));
+    let further: Vec<(Format, &Path)> = further.collect();
     let mut config = config_of(&args.input)?;
     set_levels(&mut config, matches)?;
     config.fail_on = args.fail_on.unwrap_or(config.fail_on);
@@ -196,7 +196,12 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
     // Branches that only data part are looked at where someone asks for them.
     let by_data =
         rules.iter().any(|active| active.rule.id == BY_DATA && (active.level > Level::Allow || active.allowed));
-    let which = if by_data { Which::ByData } else { Which::ByIndex };
+    let lists_branches = format == Format::Html || further.iter().any(|(format, _)| *format == Format::Html);
+    let which = match (lists_branches, by_data) {
+        (true, _) => Which::All,
+        (false, true) => Which::ByData,
+        (false, false) => Which::ByIndex,
+    };
     let written: Vec<&Path> = args.output.as_deref().into_iter().chain(further.iter().map(|(_, file)| *file)).collect();
     let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(which), &written, streams)? else {
         return short_help(streams);
@@ -315,22 +320,18 @@ fn no_page(name: &str) -> Failure {
     }
 }
 
-fn format(choice: FormatChoice) -> miette::Result<Format> {
-    use clap::ValueEnum;
+fn format(choice: FormatChoice) -> Format {
     match choice {
-        FormatChoice::Human => Ok(Format::Human),
-        FormatChoice::Short => Ok(Format::Short),
-        FormatChoice::Json => Ok(Format::Json),
-        FormatChoice::Sarif => Ok(Format::Sarif),
-        FormatChoice::Github => Ok(Format::Github),
-        FormatChoice::Gitlab => Ok(Format::Gitlab),
-        FormatChoice::Junit => Ok(Format::Junit),
-        FormatChoice::Markdown => Ok(Format::Markdown),
-        FormatChoice::Csv => Ok(Format::Csv),
-        later => {
-            let name = later.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-            Err(NotYet { what: format!("--format {name}") }.into())
-        }
+        FormatChoice::Human => Format::Human,
+        FormatChoice::Short => Format::Short,
+        FormatChoice::Json => Format::Json,
+        FormatChoice::Sarif => Format::Sarif,
+        FormatChoice::Github => Format::Github,
+        FormatChoice::Gitlab => Format::Gitlab,
+        FormatChoice::Junit => Format::Junit,
+        FormatChoice::Markdown => Format::Markdown,
+        FormatChoice::Csv => Format::Csv,
+        FormatChoice::Html => Format::Html,
     }
 }
 
@@ -500,6 +501,7 @@ warplint lints what the CUDA compiler says about your kernels.
   warplint kernel.ptx                    lint the code: how warps split at branches
   warplint kernels build.log             the table of kernels
   warplint occupancy --gpu a100 --block 256 --registers 64
+  warplint launch --gpu a100 --grid 512 --block 256
   warplint --help                        everything
 ";
     let _ = streams.stderr.write_all(text.as_bytes());

@@ -34,15 +34,15 @@ struct WireBranch {
 }
 
 /// What is said of a branch that was not followed to its condition.
-const NOT_FOLLOWED: &str = "its condition takes too long to follow";
+pub(super) const NOT_FOLLOWED: &str = "its condition takes too long to follow";
 
 /// The line of the PTX; a source has none.
-fn ptx_line(found: &Found<'_>) -> Option<u32> {
+pub(super) fn ptx_line(found: &Found<'_>) -> Option<u32> {
     found.module.positions().is_none().then(|| found.ptx_line())
 }
 
 /// Where a branch stands: the outermost line of its source, under the name that findings have it, else its line in the PTX.
-fn place(context: &Context<'_>, found: &Found<'_>) -> (String, u32) {
+pub(super) fn place(context: &Context<'_>, found: &Found<'_>) -> (String, u32) {
     let report = context.report;
     let source = found.locations.and_then(|at| {
         let name = found.module.file(at.outer.file)?;
@@ -83,7 +83,7 @@ fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
 }
 
 /// How loudly a lint reports a branch where nobody sets levels; `None` where it is silent.
-fn reported(found: &Found<'_>) -> Option<Level> {
+pub(super) fn reported(found: &Found<'_>) -> Option<Level> {
     let judgement = found.branch.judgement?;
     match judgement.advice {
         Advice::Silent => None,

@@ -75,6 +75,14 @@ pub(super) fn one_line(report: &Report, label: &Label, most: usize) -> String {
     format!("{place}: {before}{marked}{after}")
 }
 
+/// Where `label` stands, and its line before, in and after what is marked of it, cut to what a page has room for.
+pub(super) fn marked(report: &Report, label: &Label) -> (Position, [String; 3]) {
+    const ROOM: usize = 240;
+    let line = report.line(label.quote.text, label.name);
+    let [before, marked, after] = parts(&line, label.start, label.end);
+    (position(report, label), around([&before, &marked, &after], ROOM, ROOM))
+}
+
 /// What stands before, in and after the bytes from `start` to `end`, safe to print.
 fn parts(line: &[u8], start: usize, end: usize) -> [String; 3] {
     let end = end.min(line.len());

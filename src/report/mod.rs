@@ -10,6 +10,7 @@ mod github;
 mod gitlab;
 pub mod gpus;
 mod harmless;
+mod html;
 mod human;
 mod json;
 mod junit;
@@ -55,6 +56,8 @@ pub enum Format {
     Markdown,
     /// One row a finding.
     Csv,
+    /// A page to look at.
+    Html,
 }
 
 /// How a report for people is laid out.
@@ -96,5 +99,6 @@ pub fn render(format: Format, verdict: &Verdict<'_>, layout: &Layout, out: &mut 
         Format::Junit => junit::render(verdict, out),
         Format::Markdown => markdown::render(verdict, layout, out),
         Format::Csv => csv::render(verdict, out),
+        Format::Html => html::render(verdict, out),
     }
 }

@@ -267,6 +267,12 @@
   // ---- Branches
 
   const looked = { text: "", verdict: "", page: 0 };
+  const LOUD = ["deny", "warn", "note", "silent"];
+  /** What is reported first, then what splits a warp, then in the order of the code. */
+  const byNews = (list) => {
+    const news = (one) => LOUD.indexOf(one.report) * 2 + (one.verdict === "warp-uniform");
+    return list.map((one, at) => [news(one), at, one]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, , one]) => one);
+  };
 
   function lanes([, active, taken]) {
     const cells = Array.from({ length: 32 }, (_, lane) => {
@@ -298,24 +304,26 @@
   };
 
   function branchTable(list, withKernel) {
-    const titles = ["Place", withKernel && "Kernel", "Verdict", "Warps that split", "Instructions", "Lanes of a warp", "Report"].filter(Boolean);
+    const titles = ["Place", withKernel && "Kernel", "Verdict", "Lanes of a warp", "Split", "Instructions"].filter(Boolean);
+    const loud = { deny: ["error", "error"], warn: ["warning", "warning"], note: ["note", "note"] };
     const rows = list.map((one) => make("tr", {},
-      make("td", { class: "name" }, `${one.path}:${one.line}`, one.ptx_line !== undefined && one.ptx_line !== one.line && make("span", { class: "faint" }, ` PTX ${one.ptx_line}`)),
+      make("td", { title: `${one.path}:${one.line}` }, `${one.path.split(/[\\/]/).pop()}:${one.line}`, one.ptx_line !== undefined && one.ptx_line !== one.line && make("div", { class: "faint" }, `PTX ${one.ptx_line}`)),
       withKernel && make("td", { class: "name" }, one.kernels.length > 0 ? kernelLink(kernels[one.kernels[0]]) : make("code", {}, one.function)),
-      make("td", {}, one.verdict ?? "unknown", make("div", { class: "faint" }, one.reason)),
-      make("td", { class: "number" }, shown(one.split, percent), one.idle !== undefined && make("div", { class: "faint" }, `${percent(one.idle)} idle`)),
-      make("td", { class: "number" }, one.costs ? one.costs.map((cost) => Math.round(cost)).join(" / ") : "–"),
-      make("td", {}, one.lanes ? [lanes(one.lanes), make("div", { class: "faint" }, `warp ${one.lanes[0]} at ${size(one.block)}`)] : "–"),
-      make("td", { class: one.report === "silent" ? "faint" : one.report === "warn" ? "warning" : one.report === "deny" ? "error" : "note" }, one.report)));
+      make("td", { class: "verdict" }, one.report in loud && [make("span", { class: `level ${loud[one.report][0]}` }, loud[one.report][1]), " "],
+        one.verdict ?? "unknown", make("div", { class: "faint" }, one.reason)),
+      make("td", {}, one.lanes ? [lanes(one.lanes), make("div", { class: "faint" }, `warp ${one.lanes[0]}, blocks of ${size(one.block)}`)] : "–"),
+      make("td", { class: "number", title: "the share of the warps that split" }, one.verdict === "warp-uniform" ? "–" : shown(one.split, percent), one.idle !== undefined && make("div", { class: "faint" }, `${percent(one.idle)} idle`)),
+      make("td", { class: "number", title: "of the side that is taken, and of the other" }, one.costs ? one.costs.map((cost) => Math.round(cost).toLocaleString("en")).join(" / ") : "–")));
     return make("div", { class: "wide" }, make("table", { class: "branches" },
       make("thead", {}, make("tr", {}, titles.map((title) => make("th", { scope: "col" }, title)))), make("tbody", {}, rows)));
   }
 
   function branchesView() {
     const list = make("div");
+    const ordered = byNews(branches);
     const refresh = () => {
       const words = looked.text.toLowerCase().split(/\s+/).filter(Boolean);
-      const found = branches.filter((one) =>
+      const found = ordered.filter((one) =>
         (looked.verdict === "" || (one.verdict ?? "unknown") === looked.verdict) &&
         words.every((word) => `${one.path}:${one.line} ${one.function} ${one.reason}`.toLowerCase().includes(word)));
       const turn = (to) => { looked.page = to; refresh(); list.scrollIntoView(); };
@@ -471,7 +479,7 @@
   function kernelView(kernel) {
     const figure = (title, value, say = String) => value !== undefined && make("div", {}, make("dt", {}, title), make("dd", {}, say(value)));
     const spills = kernel.spills !== undefined && `${shown(kernel.spill_stores)} / ${shown(kernel.spill_loads)} B`;
-    const seen = kernel.branches;
+    const seen = byNews(kernel.branches);
     return [
       make("p", {}, make("a", { href: "#kernels" }, "← all kernels")),
       make("h2", {}, make("code", {}, kernel.name), " ", kernel.arch && make("span", { class: "chip" }, kernel.arch)),

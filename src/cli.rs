@@ -119,6 +119,9 @@ pub struct InputArgs {
     /// Where the kernels of logs and PTX are declared and launched; repeatable [default: the folders given, and this one]
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
+    /// Leave out what the configuration's `exclude` names, even files that are named here, as by pre-commit
+    #[arg(long, help_heading = "Configuration")]
+    pub force_exclude: bool,
     /// Run the ptxas on PATH on PTX inputs, for their registers and spills; without it, nothing is run
     #[arg(long)]
     pub assemble: bool,

@@ -122,12 +122,15 @@ fn a_page_cites_rules_that_exist() {
         Rule::named(name).is_some()
             || Group::ALL.iter().any(|group| group.name() == name)
             || page.options.contains_key(name)
+            || warplint::config::key_names().any(|key| key == name)
     };
     let check = |_: &Rule, page: &Page| {
         let text: Vec<&str> = outside_blocks(page.body).collect();
         let text = text.join("\n");
         let quoted = text.split('`').skip(1).step_by(2).filter(|name| is_id(name) && !known(page, name));
-        quoted.map(|name| format!("`{name}` is no rule, no group and no option of the page")).collect()
+        quoted
+            .map(|name| format!("`{name}` is no rule, no group, no option of the page and no key of a configuration"))
+            .collect()
     };
     no_complaints(&complaints_of(check));
 }

@@ -1,20 +1,24 @@
 //! `warplint.toml`: what a project says of its GPUs, its rules and its kernels.
 //!
-//! Plain data: nothing in it is run, and the only files that it can name are device files in its own folder or below.
+//! Plain data: nothing in it is run, and all that it can name are device files and sources in its own folder or below.
 
 mod file;
 mod kernel;
+mod keys;
 mod load;
+mod paths;
 mod problem;
 mod rule;
 mod show;
 mod walk;
 
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toml::Spanned;
+use globset::Glob;
 
-use crate::analyse::Entry;
+use crate::analyse::{Allowed, Budget, Entry};
 use crate::finding::Level;
 use crate::gpu::Gpu;
 use crate::model::{Place, Quote, Report};
@@ -26,6 +30,12 @@ pub use problem::{ConfigError, Problem};
 pub use show::show;
 
 use kernel::KernelEntry;
+use paths::Excluded;
+
+/// The names of all keys, those of entries included.
+pub fn key_names() -> impl Iterator<Item = &'static str> {
+    keys::TOP.iter().chain(keys::KERNEL).map(|key| key.name)
+}
 
 /// A configuration is a page of text; what is larger is something else.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -35,6 +45,8 @@ pub const MAX_BYTES: u64 = 1 << 20;
 pub struct Config {
     /// The file as shown; `None` where there is none.
     name: Option<String>,
+    /// The folder that it lies in.
+    folder: PathBuf,
     text: Arc<str>,
     /// The GPUs to judge for, each with the name that it was asked for by.
     pub gpus: Vec<(String, Gpu)>,
@@ -42,6 +54,11 @@ pub struct Config {
     pub fail_on: FailOn,
     /// Levels and options of rules.
     pub settings: Settings,
+    /// Whether what is allowed has to say why.
+    pub require_reason: bool,
+    /// Where sources lie, each as it is written, and from here.
+    sources: Vec<(String, PathBuf)>,
+    excluded: Vec<Excluded>,
     kernels: Vec<KernelEntry>,
     patterns: Patterns,
 }
@@ -77,19 +94,48 @@ impl Config {
         }
     }
 
+    /// Where the sources of kernels lie.
+    #[must_use]
+    pub fn sources(&self) -> Vec<PathBuf> {
+        self.sources.iter().map(|(_, path)| path.clone()).collect()
+    }
+
+    /// The folder that the patterns of what is left out begin at.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What is left out of folders: patterns of paths, each with whether it names a place, and no name that may stand
+    /// anywhere.
+    pub fn excluded(&self) -> impl Iterator<Item = (&Glob, bool)> {
+        self.excluded.iter().map(|one| (&one.glob, one.is_placed))
+    }
+
     /// What the `[[kernel]]` entries tell of launches, and their names. Their lines are kept in `report`, so that a
     /// finding can show them.
     #[must_use]
     pub fn entries(&self, report: &mut Report) -> (Vec<Entry>, Patterns) {
         report.config.clone_from(&self.name);
-        let entries = self.kernels.iter().map(|kernel| {
-            let (quote, span) = self.quote(&kernel.name, report);
+        let entries = self.kernels.iter().enumerate().map(|(entry, kernel)| {
+            let (quote, span) = self.quote(kernel.name.span(), report);
+            let budgets = kernel.budgets.iter().map(|budget| {
+                let (quote, span) = self.quote(budget.span(), report);
+                Budget { entry, limit: *budget.get_ref(), quote, span }
+            });
+            let budgets = budgets.collect();
+            let allowed = kernel.allow_at.clone().map(|at| {
+                let (quote, span) = self.quote(at, report);
+                Allowed { quote, span, has_reason: kernel.allow.has_reason() }
+            });
             Entry {
                 glob: kernel.name.get_ref().clone(),
                 quote,
                 span,
                 block: kernel.block,
                 dynamic_shared: kernel.dynamic_shared,
+                budgets,
+                allowed,
             }
         });
         (entries.collect(), self.patterns.clone())
@@ -101,9 +147,8 @@ impl Config {
         self.kernels.iter().map(|kernel| kernel.allow.clone()).collect()
     }
 
-    /// The line of a value, and the bytes of it that the value takes.
-    fn quote(&self, value: &Spanned<String>, report: &mut Report) -> (Quote, (usize, usize)) {
-        let span = value.span();
+    /// The first line of what takes `span` of the text, and the bytes of the line that it takes.
+    fn quote(&self, span: Range<usize>, report: &mut Report) -> (Quote, (usize, usize)) {
         let before = &self.text[..span.start];
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = self.text[start..].lines().next().unwrap_or_default();

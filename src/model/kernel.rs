@@ -60,6 +60,14 @@ impl Kernel {
     pub fn is_declared_only(&self) -> bool {
         self.family.is_some() && self.records == 0 && self.evidence.first().is_none()
     }
+
+    /// Whether a log has a record of it, so that its figures could be there: sources and PTX have none.
+    #[must_use]
+    pub fn is_in_log(&self) -> bool {
+        let evidence = &self.evidence;
+        let has_figures = evidence.frame.is_some() || evidence.usage.is_some();
+        has_figures || (evidence.name.is_some() && evidence.head.is_none())
+    }
 }
 
 /// What can be launched, and what can only be called.

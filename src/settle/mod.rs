@@ -73,6 +73,14 @@ pub struct Allow {
     pub reason: Option<String>,
 }
 
+impl Allow {
+    /// Whether it says why, and not with blanks.
+    #[must_use]
+    pub fn has_reason(&self) -> bool {
+        self.reason.as_ref().is_some_and(|reason| !reason.trim().is_empty())
+    }
+}
+
 /// A hit of one of the active rules.
 #[derive(Debug, Clone, Copy)]
 pub struct Settled {
@@ -249,6 +257,7 @@ fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
         Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
         Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
         Subject::Entry(at) => context.numbers.entries.get(at as usize).map(|entry| entry.quote.place),
+        Subject::Budget(at) => context.numbers.budgets.get(at as usize).map(|budget| budget.quote.place),
         Subject::Exchange(at) => {
             let loose = context.numbers.branches.exchanges.get(at as usize);
             let quotes = loose.and_then(|loose| loose.quotes);
@@ -323,7 +332,7 @@ fn name_of(context: &Context<'_>, hit: &Hit) -> Option<NameId> {
         Subject::Message(at) => report.messages.get(at as usize)?.kernel,
         Subject::Branch(_) => context.branch_of(hit).map(|found| found.function.name),
         Subject::Exchange(_) => context.exchange_of(hit).map(|(function, _)| function.name),
-        Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => None,
+        Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Budget(_) | Subject::Run => None,
         Subject::Launch(_) => {
             let (launched, site) = context.launch_of(hit)?;
             context.name_of_launch(launched, site)

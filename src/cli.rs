@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::gpus::GpusArgs;
+use crate::command::init::InitArgs;
 use crate::command::occupancy::OccupancyArgs;
 use crate::model::{BlockSize, Bytes, parse_size};
 use crate::report::{DataFormat, Sort};
@@ -54,9 +55,8 @@ pub enum Command {
     /// Record what is accepted today
     #[command(hide = true)]
     Baseline(LaterArgs),
-    /// Write a commented warplint.toml
-    #[command(hide = true)]
-    Init(LaterArgs),
+    /// Write a commented warplint.toml, or print its JSON Schema
+    Init(InitArgs),
     /// Shell completions
     #[command(hide = true)]
     Completions(LaterArgs),
@@ -74,13 +74,13 @@ impl Command {
             Command::Launch(_) => "launch",
             Command::Run(_) => "run",
             Command::Baseline(_) => "baseline",
-            Command::Init(_) => "init",
             Command::Completions(_) => "completions",
             Command::Man(_) => "man",
             Command::Kernels(_)
             | Command::Branches(_)
             | Command::Occupancy(_)
             | Command::Gpus(_)
+            | Command::Init(_)
             | Command::Rules(_)
             | Command::Explain(_) => return None,
         })

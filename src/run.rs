@@ -22,7 +22,7 @@ use crate::cli::{
     BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
     LookArgs, RulesArgs, TableFormat,
 };
-use crate::command::{gpus, occupancy};
+use crate::command::{gpus, init, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
 use crate::discover::{self, Exclude, Input, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
@@ -174,6 +174,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
             rules(args, matches, style, streams)
         }
         Some(Command::Explain(args)) => explain(args, style, streams),
+        Some(Command::Init(args)) => init::run(args, streams.stdout, streams.stderr).map(|()| Outcome::Clean),
         Some(later) => Err(NotYet { what: format!("warplint {}", later.later().unwrap_or_default()) }.into()),
     }
 }

@@ -1,4 +1,5 @@
 //! One module a command: its options, and the straight line from them to a report.
 
 pub mod gpus;
+pub mod init;
 pub mod occupancy;

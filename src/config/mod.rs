@@ -3,12 +3,14 @@
 //! Plain data: nothing in it is run, and all that it can name are device files and sources in its own folder or below.
 
 mod file;
+mod init;
 mod kernel;
 mod keys;
 mod load;
 mod paths;
 mod problem;
 mod rule;
+mod schema;
 mod show;
 mod walk;
 
@@ -25,8 +27,10 @@ use crate::model::{Place, Quote, Report};
 use crate::pattern::Patterns;
 use crate::settle::{Allow, FailOn, Origin, Settings, Target};
 
+pub use init::template;
 pub use load::{Choice, load, read};
 pub use problem::{ConfigError, Problem};
+pub use schema::schema;
 pub use show::show;
 
 use kernel::KernelEntry;

@@ -53,14 +53,23 @@ fn put_rule(out: &mut String, config: &Config, rule: &Rule, page: &Page) {
     let options = config.settings.options(rule, page);
     // A rule that is silent by default and one that a person silenced are not the same: the latter's hits are counted.
     let silent = set.is_none() && level == Level::Allow;
-    let level = (!silent).then(|| format!("level = \"{}\"", level.name()));
-    let options = options.iter().map(|(name, value)| format!("{name} = {value}"));
-    let all: Vec<String> = level.into_iter().chain(options).collect();
-    let _ = match all.as_slice() {
-        [] => Ok(()),
-        [level] if page.options.is_empty() => writeln!(out, "{} = {}", rule.id, level.trim_start_matches("level = ")),
-        all => writeln!(out, "{} = {{ {} }}", rule.id, all.join(", ")),
-    };
+    let level = (!silent).then_some(level);
+    if level.is_some() || !options.is_empty() {
+        let _ = writeln!(out, "{} = {}", rule.id, rule_value(level, &options));
+    }
+}
+
+/// A level and options as they are written behind the name of a rule.
+pub(super) fn rule_value(level: Option<Level>, options: &toml::Table) -> String {
+    let level = level.map(|level| format!("\"{}\"", level.name()));
+    match level {
+        Some(level) if options.is_empty() => level,
+        level => {
+            let level = level.map(|level| format!("level = {level}"));
+            let options = options.iter().map(|(name, value)| format!("{name} = {value}"));
+            format!("{{ {} }}", level.into_iter().chain(options).collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 fn limit(limit: Limit) -> Value {

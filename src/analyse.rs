@@ -189,6 +189,8 @@ struct Matched {
     of_name: Vec<u32>,
     /// The distinct lists of entries that name a kernel, in order.
     sets: Vec<Vec<usize>>,
+    /// For each of them the budgets that hold for its kernels; empty without budgets.
+    budgets: Vec<Vec<usize>>,
 }
 
 impl Matched {
@@ -209,6 +211,7 @@ impl Matched {
             });
             matched.of_name.push(id);
         }
+        matched.budgets = budget::of_sets(&matched.sets, &budgets(assumptions));
         matched
     }
 
@@ -290,7 +293,7 @@ struct Analysis {
 pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
     let numbers = Numbers {
         gpus: assumptions.gpus.clone(),
-        budgets: assumptions.entries.iter().flat_map(|entry| entry.budgets.iter().copied()).collect(),
+        budgets: budgets(assumptions),
         requires_reason: assumptions.requires_reason,
         entries: assumptions.entries.clone(),
         matched: Matched::new(report, assumptions),
@@ -310,6 +313,11 @@ pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
     let told = |at: usize| numbers.told_ids(at).filter_map(|id| numbers.told.get(id).copied()).collect();
     numbers.branches = branches::branches(report, told, assumptions.depth);
     numbers
+}
+
+/// The budgets of all entries, in their order.
+fn budgets(assumptions: &Assumptions) -> Vec<Budget> {
+    assumptions.entries.iter().flat_map(|entry| entry.budgets.iter().copied()).collect()
 }
 
 fn narrow(index: usize) -> u32 {

@@ -399,7 +399,8 @@ fn examine(
     };
     check_sources(&args.source)?;
     let named = if args.source.is_empty() { config.sources() } else { args.source.clone() };
-    let exclude = Exclude::new(config.folder(), config.excluded(), args.force_exclude);
+    let (globs, placed) = config.excluded();
+    let exclude = Exclude::new(config.folder(), globs, placed, args.force_exclude);
     spare_inputs(paths, written)?;
     let ptxas = args.assemble.then(assemble::find).transpose()?;
     let mut report = Report::default();

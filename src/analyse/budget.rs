@@ -64,13 +64,27 @@ impl Limit {
 impl Numbers {
     /// The budgets of the kernel called `name`, as indices of [`Numbers::budgets`]: of several entries that set the same
     /// limit, that of the first.
-    pub fn budgets_of(&self, name: Option<NameId>) -> impl Iterator<Item = usize> {
-        let mut known = [false; Limit::KEYS.len()];
-        let entries = if self.budgets.is_empty() { &[] } else { self.entries_of(name) };
-        let own = entries.iter().flat_map(|entry| {
-            let start = self.budgets.partition_point(|budget| budget.entry < *entry);
-            (start..self.budgets.len()).take_while(|at| self.budgets[*at].entry == *entry)
-        });
-        own.filter(move |at| !std::mem::replace(&mut known[self.budgets[*at].limit.number()], true))
+    #[must_use]
+    pub fn budgets_of(&self, name: Option<NameId>) -> &[usize] {
+        let set = self.matched.of(name).and_then(|set| self.matched.budgets.get(set as usize));
+        set.map_or(&[], Vec::as_slice)
     }
+}
+
+/// For each of `sets` of entries the budgets that hold for their kernels.
+pub(super) fn of_sets(sets: &[Vec<usize>], budgets: &[Budget]) -> Vec<Vec<usize>> {
+    if budgets.is_empty() {
+        return Vec::new();
+    }
+    let of_entry = |entry: &usize| {
+        let start = budgets.partition_point(|budget| budget.entry < *entry);
+        let end = budgets.partition_point(|budget| budget.entry <= *entry);
+        start..end
+    };
+    let of_set = |set: &Vec<usize>| {
+        let mut known = [false; Limit::KEYS.len()];
+        let own = set.iter().flat_map(of_entry);
+        own.filter(|at| !std::mem::replace(&mut known[budgets[*at].limit.number()], true)).collect()
+    };
+    sets.iter().map(of_set).collect()
 }

@@ -113,7 +113,7 @@ mod tests {
             })
             .collect();
         let config = read_as(&whole);
-        assert!(config.excluded().next().is_none() && config.sources().is_empty() && config.gpus.is_empty());
+        assert!(config.excluded().1.is_empty() && config.sources().is_empty() && config.gpus.is_empty());
         for rule in RULES {
             let page = rule.page();
             assert_eq!(

@@ -10,6 +10,7 @@ use toml::Spanned;
 use walkdir::{DirEntry, WalkDir};
 
 use super::file::{self, ConfigFile};
+use super::paths;
 use super::problem::{ConfigError, Fault, problems};
 use super::{Config, MAX_BYTES};
 use crate::gpu::Gpu;
@@ -117,7 +118,6 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
         folder: folder.to_owned(),
         fail_on: file.fail_on.unwrap_or_default(),
         require_reason: file.require_reason,
-        excluded: file.excluded,
         ..Config::default()
     };
     config.set_rules(name, text, &file.rules);
@@ -133,6 +133,16 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
             Err(fault) => faults.push(fault),
         }
     }
+    match paths::together(&file.excluded) {
+        Some(globs) => config.exclude = globs,
+        None => faults.push(Fault {
+            span: file.excluded.first().map_or(0..0, |first| first.span.clone()),
+            message: "the patterns of `exclude` are too much together".to_owned(),
+            label: String::new(),
+            help: Some("use fewer of them, or shorter ones".to_owned()),
+        }),
+    }
+    config.excluded = file.excluded;
     match Patterns::new(file.kernels.iter().map(|kernel| &kernel.glob)) {
         Ok(patterns) => config.patterns = patterns,
         Err(_) => faults.push(Fault {

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::Glob;
+use globset::GlobSet;
 
 use crate::analyse::{Allowed, Budget, Entry};
 use crate::finding::Level;
@@ -63,6 +63,8 @@ pub struct Config {
     /// Where sources lie, each as it is written, and from here.
     sources: Vec<(String, PathBuf)>,
     excluded: Vec<Excluded>,
+    /// The patterns of all of these.
+    exclude: GlobSet,
     kernels: Vec<KernelEntry>,
     patterns: Patterns,
 }
@@ -70,9 +72,10 @@ pub struct Config {
 impl Config {
     /// Takes the rules of a file. Those named alone beat their groups, wherever they stand: a table has no order.
     fn set_rules(&mut self, name: &str, text: &str, rules: &[rule::RuleEntry]) {
+        let file: Arc<str> = name.into();
         let origin = |at: usize| {
             let line = 1 + text[..at].matches('\n').count();
-            Origin::Config(format!("{name}:{line}").into())
+            Origin::Config { file: file.clone(), line: u32::try_from(line).unwrap_or(u32::MAX) }
         };
         let is_group = |entry: &&rule::RuleEntry| matches!(entry.target, Target::Group(_));
         for entry in rules.iter().filter(is_group).chain(rules.iter().filter(|entry| !is_group(entry))) {
@@ -110,10 +113,11 @@ impl Config {
         &self.folder
     }
 
-    /// What is left out of folders: patterns of paths, each with whether it names a place, and no name that may stand
-    /// anywhere.
-    pub fn excluded(&self) -> impl Iterator<Item = (&Glob, bool)> {
-        self.excluded.iter().map(|one| (&one.glob, one.is_placed))
+    /// What is left out of folders: patterns of paths from [`Config::folder`] on, and for each whether it names a place, and no
+    /// name that may stand anywhere.
+    #[must_use]
+    pub fn excluded(&self) -> (GlobSet, Vec<bool>) {
+        (self.exclude.clone(), self.excluded.iter().map(|one| one.is_placed).collect())
     }
 
     /// What the `[[kernel]]` entries tell of launches, and their names. Their lines are kept in `report`, so that a

@@ -1,6 +1,8 @@
 //! `source` and `exclude`: paths below the configuration's folder, and patterns of such paths.
 
-use globset::{Glob, GlobBuilder};
+use std::ops::Range;
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use toml::Spanned;
 
 use super::walk::{Value, Walk};
@@ -13,6 +15,17 @@ pub(super) struct Excluded {
     pub(super) glob: Glob,
     /// Whether it names a place below that folder, and no name that may stand anywhere.
     pub(super) is_placed: bool,
+    /// Where it is written.
+    pub(super) span: Range<usize>,
+}
+
+/// All patterns as one; `None` where that is too much.
+pub(super) fn together(patterns: &[Excluded]) -> Option<GlobSet> {
+    let mut globs = GlobSetBuilder::new();
+    for pattern in patterns {
+        globs.add(pattern.glob.clone());
+    }
+    globs.build().ok()
 }
 
 /// Reads all patterns.
@@ -57,7 +70,7 @@ fn pattern(walk: &mut Walk<'_>, asked: &Spanned<String>) -> Option<Excluded> {
     }
     let rooted = if is_placed { core.to_owned() } else { format!("**/{core}") };
     match GlobBuilder::new(&rooted).literal_separator(true).backslash_escape(true).build() {
-        Ok(glob) => Some(Excluded { text: text.clone(), glob, is_placed }),
+        Ok(glob) => Some(Excluded { text: text.clone(), glob, is_placed, span: asked.span() }),
         Err(error) => {
             let help =
                 "`*` stands for anything within a name, `**` for folders, `?` for one character, `[[]` for a bracket";

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::GlobSet;
 use walkdir::DirEntry;
 
 /// Patterns of files and folders that walks leave out, with everything in them.
@@ -21,22 +21,15 @@ pub struct Exclude {
 }
 
 impl Exclude {
-    /// The patterns `globs` from `folder` on, each with whether it names a place; with `forced` they hold for what is named
-    /// too. What cannot be built, which is too much of it, leaves nothing out.
+    /// The patterns `globs` from `folder` on, for each of which `placed` tells whether it names a place; with `forced` they hold
+    /// for what is named too.
     #[must_use]
-    pub fn new<'g>(folder: &Path, globs: impl Iterator<Item = (&'g Glob, bool)>, forced: bool) -> Exclude {
-        let mut builder = GlobSetBuilder::new();
-        let mut placed = Vec::new();
-        for (glob, is_placed) in globs {
-            builder.add(glob.clone());
-            placed.push(is_placed);
-        }
+    pub fn new(folder: &Path, globs: GlobSet, placed: Vec<bool>, forced: bool) -> Exclude {
         if placed.is_empty() {
             return Exclude::default();
         }
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let folder = folder.canonicalize().unwrap_or_default();
-        Exclude { folder, globs: builder.build().unwrap_or_default(), placed, forced }
+        Exclude { folder: folder.canonicalize().unwrap_or_default(), globs, placed, forced }
     }
 
     /// Whether a path that was named is left out.
@@ -104,7 +97,7 @@ impl Below<'_> {
 mod tests {
     use std::fs;
 
-    use globset::GlobBuilder;
+    use globset::{GlobBuilder, GlobSetBuilder};
     use walkdir::WalkDir;
 
     use super::*;
@@ -118,9 +111,12 @@ mod tests {
             fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             fs::write(path, "").expect("a file");
         }
-        let glob = |text: &str| GlobBuilder::new(text).literal_separator(true).build().expect("a glob");
-        let globs: Vec<(Glob, bool)> = patterns.iter().map(|(text, placed)| (glob(text), *placed)).collect();
-        let exclude = Exclude::new(&folder, globs.iter().map(|(glob, placed)| (glob, *placed)), false);
+        let mut globs = GlobSetBuilder::new();
+        for (text, _) in patterns {
+            globs.add(GlobBuilder::new(text).literal_separator(true).build().expect("a glob"));
+        }
+        let placed = patterns.iter().map(|(_, placed)| *placed).collect();
+        let exclude = Exclude::new(&folder, globs.build().expect("a set"), placed, false);
         let root = folder.join(root);
         let below = exclude.below(&root);
         let walk = WalkDir::new(&root).sort_by_file_name().into_iter().filter_entry(|entry| !below.leaves_out(entry));

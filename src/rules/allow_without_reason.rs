@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::limits::and;
 use super::{Context, unused_allow};
 use crate::analyse::Entry;
-use crate::finding::{Finding, Hit};
+use crate::finding::{Finding, Hit, Subject};
 use crate::model::symbol;
 use crate::suppress::{Remark, Scope, What};
 
@@ -37,21 +37,25 @@ fn is_bare(remark: &Remark) -> bool {
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
-    match (context.remark_of(hit), context.entry_of(hit)) {
-        (Some(remark), _) => of_comment(context, remark),
-        (_, Some(entry)) => of_entry(context, entry),
+    match (hit.subject, context.remark_of(hit), context.entry_of(hit)) {
+        (Subject::Remark(at), Some(remark), _) => of_comment(context, at as usize, remark),
+        (_, _, Some(entry)) => of_entry(context, entry),
         _ => Finding::new("a rule is allowed without a reason"),
     }
 }
 
-fn of_comment(context: &Context<'_>, remark: &Remark) -> Finding {
+/// Names that a message holds.
+const MOST: usize = 5;
+
+fn of_comment(context: &Context<'_>, at: usize, remark: &Remark) -> Finding {
     let name = |other: &Remark| match &other.what {
-        What::Allow { name, .. } if other.quote.place == remark.quote.place && is_bare(other) => {
-            Some(format!("`{}`", unused_allow::shown(name)))
-        }
+        What::Allow { name, .. } if is_bare(other) => Some(format!("`{}`", unused_allow::shown(name))),
         _ => None,
     };
-    let names: Vec<String> = context.numbers.remarks.iter().filter_map(name).collect();
+    // What one comment says follows each other.
+    let rest = context.numbers.remarks.get(at..).unwrap_or_default();
+    let same = rest.iter().take_while(|other| other.quote.place == remark.quote.place);
+    let names: Vec<String> = same.filter_map(name).take(MOST).collect();
     let are = if names.len() == 1 { "is" } else { "are" };
     let place = unused_allow::place(context, remark);
     let example = names.join(", ").replace('`', "");

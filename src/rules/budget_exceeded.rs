@@ -23,7 +23,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let standing = Standing::of(context);
     let mut seen = vec![Seen::Nothing; numbers.budgets.len()];
     for (at, kernel) in context.framed() {
-        for number in numbers.budgets_of(kernel.name) {
+        for number in numbers.budgets_of(kernel.name).iter().copied() {
             let budget = &numbers.budgets[number];
             // The figures of a build for debugging are not those that the budget is for.
             let is_final = standing.is_optimised(kernel.evidence.first());
@@ -70,7 +70,7 @@ enum Measured {
 /// A budget that is broken.
 struct Broken {
     judged: Option<u32>,
-    /// By how much, to tell the worst.
+    /// By how many thousandths of the budget, to tell the worst: figures have different units.
     weight: u32,
 }
 
@@ -82,7 +82,10 @@ fn has_to_tell(kernel: &Kernel) -> bool {
 fn measure(context: &Context<'_>, at: usize, kernel: &Kernel, limit: Limit) -> Measured {
     let most = |used: Option<u32>, most: u32| match used {
         None => Measured::Unknown,
-        Some(used) if used > most => Measured::Broken(vec![Broken { judged: None, weight: used - most }]),
+        Some(used) if used > most => {
+            let over = u64::from(used - most) * 1000 / u64::from(most.max(1));
+            Measured::Broken(vec![Broken { judged: None, weight: u32::try_from(over).unwrap_or(u32::MAX) }])
+        }
         Some(_) => Measured::Held,
     };
     let resources = &kernel.resources;
@@ -127,8 +130,7 @@ fn reached(context: &Context<'_>, at: usize, budget: f64) -> Measured {
     if worst.is_empty() {
         return Measured::Held;
     }
-    // A share of thousandths that is missing: a whole number, as a weight has to be.
-    let missing = |id: u32| ((budget - occupancy(id)) * 1000.0).ceil() as u32;
+    let missing = |id: u32| ((budget - occupancy(id)) / budget * 1000.0).ceil() as u32;
     Measured::Broken(worst.into_iter().map(|id| Broken { judged: Some(id), weight: missing(id) }).collect())
 }
 
@@ -178,7 +180,11 @@ fn over(context: &Context<'_>, at: usize, kernel: &Kernel, limit: Limit) -> Word
         }
         Limit::Shared(most) => {
             let (own, more) = shared(context, at, kernel).unwrap_or_default();
-            let parts = if more.is_zero() { String::new() } else { format!(" ({own} static, {more} dynamic)") };
+            let parts = match (own.is_zero(), more.is_zero()) {
+                (_, true) => String::new(),
+                (true, false) => " (dynamic)".to_owned(),
+                (false, false) => format!(" ({own} static, {more} dynamic)"),
+            };
             let uses = format!("takes {} of shared memory per block{parts}", own + more);
             let label = evidence(context, kernel, Some(Limiter::SharedMemory), OVER);
             (uses, label, (own + more).into(), most.to_string(), SHARED)

@@ -1,12 +1,14 @@
 //! Facts to numbers: the occupancy of every kernel on every GPU that was asked for.
 
 mod branches;
+mod budget;
 mod launches;
 mod prefer;
 
 use hashbrown::HashMap;
 
 pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found, InlinedQuote, Loose, line_of};
+pub use budget::{Budget, Limit};
 pub use launches::{Launched, launches_of};
 
 use crate::gpu::{Gpu, Launch, Occupancy, Target, occupancy, suggest_block_size};
@@ -31,6 +33,8 @@ pub struct Assumptions {
     pub patterns: Patterns,
     /// What comments say.
     pub remarks: Vec<Remark>,
+    /// Whether what is allowed has to say why.
+    pub requires_reason: bool,
     /// Which branches of PTX to look at.
     pub depth: Depth,
 }
@@ -48,6 +52,21 @@ pub struct Entry {
     pub block: Option<BlockSize>,
     /// Dynamic shared memory a block.
     pub dynamic_shared: Option<Bytes>,
+    /// What its kernels may cost.
+    pub budgets: Vec<Budget>,
+    /// What it allows, if anything.
+    pub allowed: Option<Allowed>,
+}
+
+/// Where an entry of the configuration allows something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowed {
+    /// The line.
+    pub quote: Quote,
+    /// The bytes of the line's text that the list takes.
+    pub span: (usize, usize),
+    /// Whether it says why.
+    pub has_reason: bool,
 }
 
 /// What is told of the launch of a kernel, and where.
@@ -133,6 +152,10 @@ pub struct Numbers {
     more_told: HashMap<usize, Vec<u32>>,
     /// What the configuration tells of single kernels.
     pub entries: Vec<Entry>,
+    /// What they let their kernels cost, in their order.
+    pub budgets: Vec<Budget>,
+    /// Whether what is allowed has to say why.
+    pub requires_reason: bool,
     /// The entries that name no kernel of the log, as indices.
     pub unmatched: Vec<usize>,
     matched: Matched,
@@ -166,6 +189,8 @@ struct Matched {
     of_name: Vec<u32>,
     /// The distinct lists of entries that name a kernel, in order.
     sets: Vec<Vec<usize>>,
+    /// For each of them the budgets that hold for its kernels; empty without budgets.
+    budgets: Vec<Vec<usize>>,
 }
 
 impl Matched {
@@ -186,6 +211,7 @@ impl Matched {
             });
             matched.of_name.push(id);
         }
+        matched.budgets = budget::of_sets(&matched.sets, &budgets(assumptions));
         matched
     }
 
@@ -267,6 +293,8 @@ struct Analysis {
 pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
     let numbers = Numbers {
         gpus: assumptions.gpus.clone(),
+        budgets: budgets(assumptions),
+        requires_reason: assumptions.requires_reason,
         entries: assumptions.entries.clone(),
         matched: Matched::new(report, assumptions),
         remarks: assumptions.remarks.clone(),
@@ -285,6 +313,11 @@ pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
     let told = |at: usize| numbers.told_ids(at).filter_map(|id| numbers.told.get(id).copied()).collect();
     numbers.branches = branches::branches(report, told, assumptions.depth);
     numbers
+}
+
+/// The budgets of all entries, in their order.
+fn budgets(assumptions: &Assumptions) -> Vec<Budget> {
+    assumptions.entries.iter().flat_map(|entry| entry.budgets.iter().copied()).collect()
 }
 
 fn narrow(index: usize) -> u32 {
@@ -506,6 +539,8 @@ mod tests {
             span: (0, 4),
             block: BlockSize::new(*threads, 1, 1).ok(),
             dynamic_shared: None,
+            budgets: Vec::new(),
+            allowed: None,
         };
         let globs: Vec<_> = entries.iter().map(|(name, _)| glob(name).expect("a glob")).collect();
         Assumptions {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::gpus::GpusArgs;
+use crate::command::init::InitArgs;
 use crate::command::launch::LaunchArgs;
 use crate::command::occupancy::OccupancyArgs;
 use crate::model::{BlockSize, Bytes, parse_size};
@@ -54,9 +55,8 @@ pub enum Command {
     /// Record what is accepted today
     #[command(hide = true)]
     Baseline(LaterArgs),
-    /// Write a commented warplint.toml
-    #[command(hide = true)]
-    Init(LaterArgs),
+    /// Write a commented warplint.toml, or print its JSON Schema
+    Init(InitArgs),
     /// Shell completions
     #[command(hide = true)]
     Completions(LaterArgs),
@@ -73,7 +73,6 @@ impl Command {
             Command::Diff(_) => "diff",
             Command::Run(_) => "run",
             Command::Baseline(_) => "baseline",
-            Command::Init(_) => "init",
             Command::Completions(_) => "completions",
             Command::Man(_) => "man",
             Command::Kernels(_)
@@ -81,6 +80,7 @@ impl Command {
             | Command::Occupancy(_)
             | Command::Launch(_)
             | Command::Gpus(_)
+            | Command::Init(_)
             | Command::Rules(_)
             | Command::Explain(_) => return None,
         })
@@ -119,6 +119,9 @@ pub struct InputArgs {
     /// Where the kernels of logs and PTX are declared and launched; repeatable [default: the folders given, and this one]
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
+    /// Leave out what the configuration's `exclude` names, even files that are named here, as by pre-commit
+    #[arg(long, help_heading = "Configuration")]
+    pub force_exclude: bool,
     /// Run the ptxas on PATH on PTX inputs, for their registers and spills; without it, nothing is run
     #[arg(long)]
     pub assemble: bool,

@@ -1,7 +1,9 @@
 //! Paths to inputs: what each path is, and what a folder holds.
 
+mod exclude;
 mod sources;
 
+pub use exclude::Exclude;
 pub use sources::{LARGEST, Sources, check_sources, source_files};
 
 use std::fs::File;
@@ -68,7 +70,7 @@ pub enum InputError {
     /// A word that is no file, and reads like a command.
     #[error("`{word}` is neither a file nor a command of warplint")]
     #[diagnostic(help(
-        "name a build log, PTX, a source or a folder, or one of the commands kernels, branches, occupancy, gpus, rules and explain; `warplint --help` lists the options"
+        "name a build log, PTX, a source or a folder, or one of the commands kernels, branches, occupancy, gpus, rules, explain and init; `warplint --help` lists the options"
     ))]
     Word {
         /// The word.
@@ -84,6 +86,13 @@ pub enum InputError {
         path: String,
         /// What it holds, as far as that says something.
         holds: String,
+    },
+    /// A folder of which the configuration leaves out everything.
+    #[error("all sources and PTX in `{path}` are left out by `exclude` of the configuration")]
+    #[diagnostic(help("name what is to be linted, or do without the configuration: `--isolated`"))]
+    LeftOut {
+        /// The path.
+        path: String,
     },
     /// A source that is too large to be one.
     #[error("`{path}` has {size} bytes, and a source of more than {most} is not read")]
@@ -125,21 +134,32 @@ pub enum InputError {
     },
 }
 
-/// The inputs that `path` names: one, or the sources and PTX files of a folder, in order; `-` is standard input.
+/// The inputs that `path` names: one, or the sources and PTX files of a folder, in order, without those that `exclude`
+/// leaves out; `-` is standard input.
 ///
 /// # Errors
 /// When it cannot be read, or is nothing that this version lints.
-pub fn inputs(path: &Path) -> Result<Vec<Input>, InputError> {
+pub fn inputs(path: &Path, exclude: &Exclude) -> Result<Vec<Input>, InputError> {
     if !path.is_dir() {
         return input(path).map(|input| vec![input]);
     }
-    let files = WalkDir::new(path).follow_links(false).sort_by_file_name().into_iter().filter_map(Result::ok);
-    let files = files.filter(|entry| entry.file_type().is_file());
-    let found: Vec<Input> = files.filter_map(|entry| found_input(path, entry.into_path())).collect();
-    if found.is_empty() {
-        return Err(nothing_in(path));
+    let found: Vec<Input> = inputs_in(path, exclude).collect();
+    if !found.is_empty() {
+        return Ok(found);
     }
-    Ok(found)
+    if inputs_in(path, &Exclude::default()).next().is_some() {
+        return Err(InputError::LeftOut { path: path.display().to_string() });
+    }
+    Err(nothing_in(path))
+}
+
+/// The sources and PTX files of a folder, in order.
+fn inputs_in<'a>(folder: &'a Path, exclude: &'a Exclude) -> impl Iterator<Item = Input> + 'a {
+    let below = exclude.below(folder);
+    let walk = WalkDir::new(folder).follow_links(false).sort_by_file_name().into_iter();
+    let walk = walk.filter_entry(move |entry| !below.leaves_out(entry)).filter_map(Result::ok);
+    let files = walk.filter(|entry| entry.file_type().is_file());
+    files.filter_map(|entry| found_input(folder, entry.into_path()))
 }
 
 /// What is to be said of a folder in which nothing is to be read.

@@ -97,6 +97,8 @@ pub enum Subject {
     Gpu(u32),
     /// An index of [`crate::analyse::Numbers::entries`].
     Entry(u32),
+    /// An index of [`crate::analyse::Numbers::budgets`].
+    Budget(u32),
     /// An index of [`crate::analyse::Branches::all`].
     Branch(u32),
     /// An index of [`crate::analyse::Branches::exchanges`].
@@ -205,6 +207,12 @@ impl Hit {
         Hit::on(Subject::Entry(narrow(at)), 0, Cause::Single)
     }
 
+    /// A hit on the budget with index `at`, on its own.
+    #[must_use]
+    pub fn budget(at: usize) -> Hit {
+        Hit::on(Subject::Budget(narrow(at)), 0, Cause::Single)
+    }
+
     /// The same, at most a note, a warning, …
     #[must_use]
     pub fn at_most(self, cap: Level) -> Hit {
@@ -239,6 +247,12 @@ impl Hit {
     #[must_use]
     pub fn because_of_message(self, at: Option<usize>) -> Hit {
         Hit { because: at.map(|at| Subject::Message(narrow(at))), ..self }
+    }
+
+    /// The same, explained by the budget with index `at`.
+    #[must_use]
+    pub fn because_of_budget(self, at: usize) -> Hit {
+        Hit { because: Some(Subject::Budget(narrow(at))), ..self }
     }
 
     /// The same, about one of the subject's occupancies.

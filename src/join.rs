@@ -69,8 +69,8 @@ pub fn attach(report: &mut Report) {
                 let (start, line) = function.head;
                 let rest = &module.text[start..];
                 let end = memchr::memchr3(b'\n', b'\r', b'(', rest).unwrap_or(rest.len()).min(LONGEST);
-                let before = memchr::memrchr(b'\n', &module.text[..start]).map_or(start, |at| start - at - 1);
-                let column_offset = u32::try_from(before).unwrap_or(u32::MAX);
+                let begin = memchr::memrchr(b'\n', &module.text[..start]).map_or(0, |at| at + 1);
+                let column_offset = Place::columns(&module.text[begin..start]);
                 let place = Place { input: module.input, line, column_offset, offset: start as u64 };
                 Quote { place, text: report.texts.intern(&rest[..end]) }
             });

@@ -23,9 +23,9 @@ use crate::cli::{
     BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
     LookArgs, RulesArgs, TableFormat,
 };
-use crate::command::{gpus, launch, occupancy};
+use crate::command::{gpus, init, launch, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
-use crate::discover::{self, Input, SourceFile, Sources, check_sources};
+use crate::discover::{self, Exclude, Input, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
@@ -168,6 +168,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
             rules(args, matches, style, streams)
         }
         Some(Command::Explain(args)) => explain(args, style, streams),
+        Some(Command::Init(args)) => init::run(args, streams.stdout, streams.stderr).map(|()| Outcome::Clean),
         Some(later) => Err(NotYet { what: format!("warplint {}", later.later().unwrap_or_default()) }.into()),
     }
 }
@@ -210,12 +211,11 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
     let mut read = read;
     let mut verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
     let names = around::wanted(&verdict);
-    if args.input.source.is_empty()
-        && read.report.units.iter().all(|unit| unit.input >= Place::SOURCE)
-        && !names.is_empty()
+    if read.sources.is_empty() && read.report.units.iter().all(|unit| unit.input >= Place::SOURCE) && !names.is_empty()
     {
         drop(verdict);
-        around::search(&names, &places_around(&args.input), &mut read);
+        let exclude = read.exclude.clone();
+        around::search(&names, &places_around(&args.input), &exclude, &mut read);
         verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
     }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
@@ -358,6 +358,10 @@ struct Examined {
     unreadable: bool,
     /// What the sources say beside what the report holds of them.
     units: Units,
+    /// The places for sources that were named.
+    sources: Vec<PathBuf>,
+    /// What is left out of folders.
+    exclude: Exclude,
 }
 
 /// Refuses to write a report over a file that is to be read.
@@ -389,6 +393,9 @@ fn examine(
         paths => paths,
     };
     check_sources(&args.source)?;
+    let named = if args.source.is_empty() { config.sources() } else { args.source.clone() };
+    let (globs, placed) = config.excluded();
+    let exclude = Exclude::new(config.folder(), globs, placed, args.force_exclude);
     spare_inputs(paths, written)?;
     let ptxas = args.assemble.then(assemble::find).transpose()?;
     let mut report = Report::default();
@@ -397,8 +404,13 @@ fn examine(
     let mut seen = HashSet::new();
     let mut module_paths = Vec::new();
     let mut source_files: Vec<SourceFile> = Vec::new();
+    let mut left_out = 0;
     for path in paths {
-        let found = match discover::inputs(path) {
+        if exclude.leaves_out(path) {
+            left_out += 1;
+            continue;
+        }
+        let found = match discover::inputs(path, &exclude) {
             Ok(found) => found,
             Err(error) => {
                 failures.push(error.into());
@@ -407,7 +419,7 @@ fn examine(
         };
         for input in found {
             // One folder holds no file twice: links are not followed. What is searched may be what is read.
-            let may_come_twice = paths.len() > 1 || !args.source.is_empty();
+            let may_come_twice = paths.len() > 1 || !named.is_empty();
             if may_come_twice && discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
                 continue;
             }
@@ -421,7 +433,12 @@ fn examine(
     }
     let mut units = units::read(&source_files, Role::Given { lower: depth != Depth::None }, |_| true, &mut report);
     failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
-    if report.inputs.is_empty() && failures.is_empty() {
+    if left_out == paths.len() && !look.quiet {
+        let _ = streams
+            .stderr
+            .write_all(b"nothing to lint: `exclude` of the configuration leaves out all that was named\n");
+    }
+    if report.inputs.is_empty() && failures.is_empty() && left_out < paths.len() {
         // Headers, and no device code in any.
         failures.extend(args.paths.first().map(|folder| discover::nothing_in(folder).into()));
     }
@@ -435,7 +452,7 @@ fn examine(
         let errors = assemble::all(&ptxas, &module_paths, &mut report);
         failures.extend(errors.into_iter().map(Failure::from));
     }
-    let searched = searched_files(args, &seen);
+    let searched = searched_files(&named, &exclude, &seen);
     units.add(units::read(&searched, Role::Searched, |_| true, &mut report));
     failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
     for failure in &failures {
@@ -455,27 +472,29 @@ fn examine(
         entries,
         patterns,
         remarks,
+        requires_reason: config.require_reason,
         depth,
     };
     let mut numbers = analyse(&report, &assumptions);
-    let places = source_places(args);
+    let places = source_places(args, &named).without(exclude.clone());
     stale::check(&report, &mut numbers, &places);
     let every = depth == Depth::Branches(Which::All);
     sources::attach(&mut report, &mut numbers, places, &mut units, every);
-    Ok(Some(Examined { report, numbers, unreadable, units }))
+    Ok(Some(Examined { report, numbers, unreadable, units, sources: named, exclude }))
 }
 
-/// The sources that `--source` names and that are no inputs: what they say of the kernels of logs and PTX counts.
-fn searched_files(args: &InputArgs, seen: &HashSet<PathBuf>) -> Vec<SourceFile> {
-    let mut files = discover::source_files(&args.source, false);
+/// The sources in places that were `named` for it and that are no inputs: what they say of the kernels of logs and PTX
+/// counts.
+fn searched_files(named: &[PathBuf], exclude: &Exclude, seen: &HashSet<PathBuf>) -> Vec<SourceFile> {
+    let mut files = discover::source_files(named, false, exclude);
     files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !seen.contains(&path)));
     files
 }
 
 /// Where sources are searched for: what was named for it, else around the inputs, and in the working folder.
-fn source_places(args: &InputArgs) -> Sources {
-    if !args.source.is_empty() {
-        return Sources::named(args.source.clone());
+fn source_places(args: &InputArgs, named: &[PathBuf]) -> Sources {
+    if !named.is_empty() {
+        return Sources::named(named.to_owned());
     }
     Sources::around(places_around(args))
 }

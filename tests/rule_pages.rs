@@ -1,12 +1,14 @@
 //! The pages of the rules are true: they say what each rule does, and their examples are what it says.
 
+mod pages;
+
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
 use warplint::rules::{Group, Page, RULES, Rule};
-use warplint::run::{Streams, run};
+
+use pages::{Example, examples};
 
 const HEADINGS: [&str; 5] =
     ["## What it does", "## Why it matters", "## How to fix it", "## When to allow it", "## Example"];
@@ -107,7 +109,7 @@ fn the_examples_of_a_page_are_what_a_lint_says() {
             Err(complaint) => return vec![complaint],
         };
         let mark = format!("[{}] ", rule.id);
-        let mut found: Vec<String> = examples.iter().filter_map(Example::complaint).collect();
+        let mut found: Vec<String> = examples.iter().filter_map(complaint).collect();
         if !examples.iter().any(|example| example.expected.iter().any(|line| line.contains(&mark))) {
             found.push("no example shows a finding of the rule".to_owned());
         }
@@ -122,12 +124,15 @@ fn a_page_cites_rules_that_exist() {
         Rule::named(name).is_some()
             || Group::ALL.iter().any(|group| group.name() == name)
             || page.options.contains_key(name)
+            || warplint::config::key_names().any(|key| key == name)
     };
     let check = |_: &Rule, page: &Page| {
         let text: Vec<&str> = outside_blocks(page.body).collect();
         let text = text.join("\n");
         let quoted = text.split('`').skip(1).step_by(2).filter(|name| is_id(name) && !known(page, name));
-        quoted.map(|name| format!("`{name}` is no rule, no group and no option of the page")).collect()
+        quoted
+            .map(|name| format!("`{name}` is no rule, no group, no option of the page and no key of a configuration"))
+            .collect()
     };
     no_complaints(&complaints_of(check));
 }
@@ -148,117 +153,20 @@ fn outside_blocks(body: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Input, the options and the configuration to lint it with, and what comes of it.
-struct Example<'a> {
-    args: Vec<&'a str>,
-    config: Option<String>,
-    /// A source, which may come with a log.
-    source: Option<String>,
-    input: Option<String>,
-    expected: Vec<&'a str>,
-}
-
-/// The examples of a page: blocks of `ptxas`, `ptx` or `cuda`, each followed by one of `finding` unless it is `clean`. A block
-/// of `toml` is the configuration for the next one, and one of `cuda` with another input behind it the source of that.
-fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
-    let mut examples: Vec<Example> = Vec::new();
-    // Whether the last block of input still wants its finding.
-    let mut open = false;
-    let mut config = None;
-    let mut source: Option<String> = None;
-    let mut lines = body.lines();
-    while let Some(line) = lines.next() {
-        let Some(info) = line.strip_prefix("~~~") else { continue };
-        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "~~~").collect();
-        let mut words = info.split_whitespace();
-        match words.next() {
-            Some("toml") if !open => config = Some(block.join("\n")),
-            Some(kind @ ("cuda" | "cuda,clean")) if !open && source.is_none() => {
-                let text = block.iter().map(|line| format!("{line}\n")).collect();
-                if kind == "cuda" && !is_followed_by_finding(lines.clone()) {
-                    source = Some(text);
-                    continue;
-                }
-                let (args, config, source) = (words.collect(), config.take(), Some(text));
-                examples.push(Example { args, config, source, input: None, expected: Vec::new() });
-                open = kind == "cuda";
-            }
-            Some(kind @ ("ptxas" | "ptxas,clean" | "ptx" | "ptx,clean")) if !open => {
-                let input = Some(block.iter().map(|line| format!("{line}\n")).collect());
-                let (args, config, source) = (words.collect(), config.take(), source.take());
-                examples.push(Example { args, config, source, input, expected: Vec::new() });
-                open = !kind.ends_with(",clean");
-            }
-            Some("finding") if open => {
-                examples.last_mut().ok_or("a finding without input")?.expected = block;
-                open = false;
-            }
-            Some("finding") => return Err("a `finding` block does not follow a block of input".to_owned()),
-            Some("ptxas" | "ptxas,clean" | "ptx" | "ptx,clean" | "cuda" | "cuda,clean") => {
-                return Err("a block of input has no `finding` block".to_owned());
-            }
-            _ => {}
-        }
-    }
-    if open { Err("the last block of input has no `finding` block".to_owned()) } else { Ok(examples) }
-}
-
-/// Whether the next block is what a lint says of the one before.
-fn is_followed_by_finding<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
-    lines.find_map(|line| line.strip_prefix("~~~")).is_some_and(|info| info == "finding")
-}
-
-impl Example<'_> {
-    /// What is wrong with it, if anything.
-    fn complaint(&self) -> Option<String> {
-        let actual = lint(self.source.as_deref(), self.input.as_deref(), &self.args, self.config.as_deref());
-        (actual != self.expected).then(|| {
-            format!(
-                "linted with {:?}, this\n\n{}{}\nis expected to give\n\n    {}\n\nand gives\n\n    {}",
-                self.args,
-                self.source.as_deref().unwrap_or_default(),
-                self.input.as_deref().unwrap_or_default(),
-                self.expected.join("\n    "),
-                actual.join("\n    ")
-            )
-        })
-    }
-}
-
-/// The findings of all rules as `-f short` prints them, without their places.
-fn lint(source: Option<&str>, log: Option<&str>, args: &[&str], config: Option<&str>) -> Vec<String> {
-    // No kernel of an example is declared in a source that lies around.
-    let fixed = ["warplint", "--passthrough", "none", "--source", "Cargo.toml", "-f", "short"];
-    let mut args: Vec<OsString> = fixed.iter().chain(args).map(OsString::from).collect();
-    match config {
-        Some(text) => {
-            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("example.toml");
-            fs::write(&path, text).expect("a file for the example");
-            args.extend(["--config".into(), path.into()]);
-        }
-        None => args.push("--isolated".into()),
-    }
-    if let Some(text) = source {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("example.cu");
-        fs::write(&path, text).expect("a file for the example");
-        args.push(path.into());
-    }
-    args.extend(log.map(|_| "-".into()));
-    let log = log.unwrap_or_default();
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    run(
-        args,
-        &mut Streams {
-            stdin: &mut log.as_bytes(),
-            stdin_is_terminal: false,
-            stderr_is_terminal: false,
-            stdout: &mut stdout,
-            stderr: &mut stderr,
-            terminal: None,
-        },
-    );
-    let report = String::from_utf8_lossy(&stdout) + String::from_utf8_lossy(&stderr);
-    report.lines().map(without_place).map(str::to_owned).collect()
+/// What is wrong with an example, if anything.
+fn complaint(example: &Example<'_>) -> Option<String> {
+    let report = example.report("short", "rule-pages");
+    let actual: Vec<&str> = report.lines().map(without_place).collect();
+    (actual != example.expected).then(|| {
+        format!(
+            "linted with {:?}, this\n\n{}{}\nis expected to give\n\n    {}\n\nand gives\n\n    {}",
+            example.args,
+            example.source.as_deref().unwrap_or_default(),
+            example.input.as_deref().unwrap_or_default(),
+            example.expected.join("\n    "),
+            actual.join("\n    ")
+        )
+    })
 }
 
 /// A line without `<stdin>:3:17: `.

@@ -4,6 +4,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::kernel::{self, KernelEntry};
+use super::keys;
+use super::paths::{self, Excluded};
 use super::problem::Fault;
 use super::rule::{self, RuleEntry};
 use super::walk::{Keys, Value, Walk, in_order};
@@ -14,15 +16,14 @@ use crate::settle::{FailOn, did_you_mean};
 pub(super) struct ConfigFile {
     pub(super) gpus: Vec<Spanned<String>>,
     pub(super) fail_on: Option<FailOn>,
+    pub(super) require_reason: bool,
+    pub(super) sources: Vec<Spanned<String>>,
+    pub(super) excluded: Vec<Excluded>,
     pub(super) rules: Vec<RuleEntry>,
     pub(super) kernels: Vec<KernelEntry>,
 }
 
-const KEYS: Keys = Keys {
-    of: "of a configuration",
-    known: &["gpu", "fail-on", "rules", "kernel"],
-    later: &["baseline", "ratchet", "require-reason", "source", "exclude"],
-};
+const KEYS: Keys = Keys { of: "of a configuration", known: keys::TOP, later: &["baseline", "ratchet"] };
 
 /// Reads the text of a file: what could be understood of it, and everything that is wrong with it.
 pub(super) fn read(text: &str) -> (ConfigFile, Vec<Fault>) {
@@ -45,8 +46,11 @@ fn top(walk: &mut Walk<'_>, root: &DeTable<'_>) -> ConfigFile {
     let mut file = ConfigFile::default();
     for (key, value) in in_order(root) {
         match key.get_ref().as_ref() {
-            "gpu" => file.gpus = gpus(walk, value),
+            "gpu" => file.gpus = walk.strings("`gpu`", "the name of a GPU", value),
             "fail-on" => file.fail_on = fail_on(walk, value),
+            "require-reason" => file.require_reason = walk.flag("`require-reason`", value).unwrap_or_default(),
+            "source" => file.sources = walk.strings("`source`", "the path of a folder", value),
+            "exclude" => file.excluded = paths::excluded(walk, value),
             "kernel" => file.kernels = kernel::read(walk, value),
             "rules" => match value.get_ref() {
                 DeValue::Table(table) => file.rules = rule::read(walk, table),
@@ -56,20 +60,6 @@ fn top(walk: &mut Walk<'_>, root: &DeTable<'_>) -> ConfigFile {
         }
     }
     file
-}
-
-/// One name, or a list of them.
-fn gpus(walk: &mut Walk<'_>, value: &Value<'_>) -> Vec<Spanned<String>> {
-    const WANTED: &str = "the name of a GPU, or a list of names";
-    if let DeValue::String(name) = value.get_ref() {
-        return vec![Spanned::new(value.span(), name.clone().into_owned())];
-    }
-    let mut names: Vec<Spanned<String>> = Vec::new();
-    for item in walk.list("`gpu`", WANTED, value) {
-        let Some(name) = walk.string("each item of `gpu`", "the name of a GPU", item) else { continue };
-        names.push(Spanned::new(item.span(), name.to_owned()));
-    }
-    names
 }
 
 fn fail_on(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<FailOn> {
@@ -135,12 +125,61 @@ mod tests {
 
     #[test]
     fn later_keys_are_refused_in_words_of_their_own() {
-        for key in ["baseline", "ratchet", "require-reason", "source", "exclude"] {
+        for key in ["baseline", "ratchet"] {
             let found = faults(&format!("{key} = true\n"));
             assert_eq!(found, [format!("`{key}` is not part of warplint {} yet [{key}]", env!("CARGO_PKG_VERSION"))]);
         }
-        let entry = "[[kernel]]\nname = \"k\"\nmin-occupancy = 0.5\nmax-spill-bytes = 0\n";
-        assert!(faults(entry).iter().all(|fault| fault.contains("is not part of")), "{:?}", faults(entry));
+    }
+
+    #[test]
+    fn every_key_of_the_tables_is_read_as_it_is_shown() {
+        for key in keys::TOP.iter().filter(|key| !key.shown.is_empty()) {
+            assert!(faults(&format!("{} = {}\n", key.name, key.shown)).is_empty(), "{}", key.name);
+        }
+        for key in keys::KERNEL.iter().filter(|key| key.name != "name") {
+            let text = format!("[[kernel]]\nname = \"k\"\n{} = {}\n", key.name, key.shown);
+            assert!(faults(&text).is_empty(), "{} {:?}", key.name, faults(&text));
+        }
+    }
+
+    #[test]
+    fn a_budget_is_of_its_kind_and_in_its_range() {
+        let entry = |line: &str| faults(&format!("[[kernel]]\nname = \"k\"\n{line}\n"));
+        for right in ["max-registers = 0x80", "max-spill-bytes = \"1K\"", "min-occupancy = 1", "min-occupancy = 0.5"] {
+            assert!(entry(right).is_empty(), "{right}");
+        }
+        for (wrong, said) in [
+            ("max-registers = 1.5", "`max-registers` must be a whole number, 0 or more [1.5]"),
+            ("max-registers = -1", "`max-registers` must be a whole number from 0 to 4294967295 [-1]"),
+            ("max-registers = 4294967296", "`max-registers` must be a whole number from 0 to 4294967295 [4294967296]"),
+            (
+                "max-stack-bytes = true",
+                "`max-stack-bytes` must be a number of bytes, or a string such as \"48KiB\" [true]",
+            ),
+            ("min-occupancy = 25", "`min-occupancy` must be a number from 0 to 1 [25]"),
+            ("min-occupancy = nan", "`min-occupancy` must be a number from 0 to 1 [nan]"),
+            ("min-occupancy = \"50 %\"", "`min-occupancy` must be a number from 0 to 1 [\"50 %\"]"),
+            ("max-register = 128", "unknown key `max-register` [max-register]"),
+        ] {
+            assert_eq!(entry(wrong), [said]);
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_named_by_patterns_that_can_match() {
+        assert!(faults("exclude = [\"third_party/**\", \"*.gen.cu\", \"/build/\", \"a/**/b\"]\n").is_empty());
+        assert_eq!(
+            faults("exclude = [\"a[\", \"../x\", \"!keep.cu\", \"\", \"/\", 3, \"**\"]\n"),
+            [
+                "`a[` is no pattern [\"a[\"]",
+                "`../x` leaves the folder of the configuration [\"../x\"]",
+                "`!keep.cu` does not take back what another pattern leaves out [\"!keep.cu\"]",
+                "an empty pattern leaves nothing out [\"\"]",
+                "`/` would leave everything out [\"/\"]",
+                "each item of `exclude` must be a pattern of paths [3]",
+                "`**` would leave everything out [\"**\"]",
+            ]
+        );
     }
 
     #[test]

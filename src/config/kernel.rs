@@ -7,8 +7,9 @@ use hashbrown::HashMap;
 use toml::Spanned;
 use toml::de::{DeInteger, DeValue};
 
-use super::rule;
 use super::walk::{Keys, Value, Walk, in_order, integer};
+use super::{keys, rule};
+use crate::analyse::Limit;
 use crate::model::{BlockSize, BlockSizeError, Bytes, SizeError, parse_size};
 use crate::pattern;
 use crate::settle::{Allow, Target};
@@ -20,14 +21,14 @@ pub(super) struct KernelEntry {
     pub(super) glob: Glob,
     pub(super) block: Option<BlockSize>,
     pub(super) dynamic_shared: Option<Bytes>,
+    /// What the kernels may cost, each with its key and value.
+    pub(super) budgets: Vec<Spanned<Limit>>,
     pub(super) allow: Allow,
+    /// Where the list of what is allowed stands, if it is not empty.
+    pub(super) allow_at: Option<Range<usize>>,
 }
 
-const KEYS: Keys = Keys {
-    of: "of a [[kernel]] entry",
-    known: &["name", "block", "dynamic-shared", "allow", "reason"],
-    later: &["max-registers", "max-spill-bytes", "max-stack-bytes", "max-shared-bytes", "min-occupancy"],
-};
+const KEYS: Keys = Keys { of: "of a [[kernel]] entry", known: keys::KERNEL, later: &[] };
 
 /// Reads all entries.
 pub(super) fn read(walk: &mut Walk<'_>, value: &Value<'_>) -> Vec<KernelEntry> {
@@ -59,13 +60,23 @@ fn entry(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<KernelEntry> {
     };
     let mut named = None;
     let mut named_at_all = false;
-    let (mut block, mut dynamic_shared, mut allow) = (None, None, Allow::default());
+    let (mut block, mut dynamic_shared, mut allow, mut allow_at) = (None, None, Allow::default(), None);
+    let mut budgets = Vec::new();
     for (key, value) in in_order(table) {
-        match key.get_ref().as_ref() {
+        let name_of_key = key.get_ref().as_ref();
+        if Limit::is_key(name_of_key) {
+            let span = key.span().start..value.span().end;
+            budgets.extend(limit(walk, name_of_key, value).map(|limit| Spanned::new(span, limit)));
+            continue;
+        }
+        match name_of_key {
             "name" => (named, named_at_all) = (name(walk, value), true),
             "block" => block = block_size(walk, value),
-            "dynamic-shared" => dynamic_shared = size(walk, value),
-            "allow" => allow.targets = targets(walk, value),
+            "dynamic-shared" => dynamic_shared = size(walk, name_of_key, value),
+            "allow" => {
+                allow.targets = targets(walk, value);
+                allow_at = Some(value.span()).filter(|_| !allow.targets.is_empty());
+            }
             "reason" => allow.reason = walk.string("`reason`", "a string", value).map(str::to_owned),
             _ => walk.unknown_key(key, &KEYS),
         }
@@ -75,7 +86,18 @@ fn entry(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<KernelEntry> {
         walk.fault(value.span(), "this [[kernel]] entry has no `name`", "of which kernels?", help);
     }
     let (name, glob) = named?;
-    Some(KernelEntry { name, glob, block, dynamic_shared, allow })
+    Some(KernelEntry { name, glob, block, dynamic_shared, budgets, allow, allow_at })
+}
+
+/// The budget that `key` sets.
+fn limit(walk: &mut Walk<'_>, key: &str, value: &Value<'_>) -> Option<Limit> {
+    match key {
+        "max-registers" => walk.count(&format!("`{key}`"), value).map(Limit::Registers),
+        "max-spill-bytes" => size(walk, key, value).map(Limit::Spill),
+        "max-stack-bytes" => size(walk, key, value).map(Limit::Stack),
+        "max-shared-bytes" => size(walk, key, value).map(Limit::Shared),
+        _ => walk.share(&format!("`{key}`"), value).map(Limit::Occupancy),
+    }
 }
 
 fn name(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<(Spanned<String>, Glob)> {
@@ -126,7 +148,7 @@ fn dimension(number: &DeInteger<'_>) -> Result<u32, BlockSizeError> {
     size.ok_or_else(|| BlockSizeError::TooLarge(number.to_string()))
 }
 
-fn size(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<Bytes> {
+fn size(walk: &mut Walk<'_>, key: &str, value: &Value<'_>) -> Option<Bytes> {
     let size = match value.get_ref() {
         DeValue::Integer(number) if integer(number).is_some_and(|number| number < 0) => parse_size(number.as_str()),
         DeValue::Integer(number) => match integer(number) {
@@ -135,7 +157,7 @@ fn size(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<Bytes> {
         },
         DeValue::String(text) => parse_size(text),
         _ => {
-            walk.wrong_kind("`dynamic-shared`", "a number of bytes, or a string such as \"48KiB\"", value);
+            walk.wrong_kind(&format!("`{key}`"), "a number of bytes, or a string such as \"48KiB\"", value);
             return None;
         }
     };

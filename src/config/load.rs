@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use miette::Diagnostic;
 use toml::Spanned;
+use walkdir::{DirEntry, WalkDir};
 
 use super::file::{self, ConfigFile};
+use super::paths;
 use super::problem::{ConfigError, Fault, problems};
 use super::{Config, MAX_BYTES};
 use crate::gpu::Gpu;
@@ -113,7 +115,9 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
     let mut config = Config {
         name: Some(name.to_owned()),
         text: Arc::from(text),
+        folder: folder.to_owned(),
         fail_on: file.fail_on.unwrap_or_default(),
+        require_reason: file.require_reason,
         ..Config::default()
     };
     config.set_rules(name, text, &file.rules);
@@ -123,6 +127,22 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
             Err(fault) => faults.push(fault),
         }
     }
+    for asked in &file.sources {
+        match source(asked, folder) {
+            Ok(path) => config.sources.push((asked.get_ref().clone(), path)),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    match paths::together(&file.excluded) {
+        Some(globs) => config.exclude = globs,
+        None => faults.push(Fault {
+            span: file.excluded.first().map_or(0..0, |first| first.span.clone()),
+            message: "the patterns of `exclude` are too much together".to_owned(),
+            label: String::new(),
+            help: Some("use fewer of them, or shorter ones".to_owned()),
+        }),
+    }
+    config.excluded = file.excluded;
     match Patterns::new(file.kernels.iter().map(|kernel| &kernel.glob)) {
         Ok(patterns) => config.patterns = patterns,
         Err(_) => faults.push(Fault {
@@ -162,6 +182,39 @@ fn gpu(asked: &Spanned<String>, folder: &Path, before: &[(String, Gpu)]) -> Resu
         return Err(fault(format!("`{text}` stands twice in `gpu`"), &format!("{} again", gpu.name), None));
     }
     Ok(gpu)
+}
+
+/// The folder of sources that is asked for.
+fn source(asked: &Spanned<String>, folder: &Path) -> Result<PathBuf, Fault> {
+    let text = asked.get_ref();
+    let fault = |message: String, label: &str, help: &str| Fault {
+        span: asked.span(),
+        message,
+        label: label.to_owned(),
+        help: Some(help.to_owned()),
+    };
+    if text.is_empty() {
+        return Err(fault("an empty path is no source".to_owned(), "", "`.` is the folder of the configuration"));
+    }
+    const GIVE: &str = "name a folder with sources, or a source; `--source` takes others, and beats this key";
+    let path = folder.join(text);
+    if leaves(folder, text, &path) {
+        let label = "not in the configuration's folder or below";
+        let help = "a configuration reads nothing outside; `--source` takes a folder from anywhere";
+        return Err(fault(format!("the source `{text}` is out of reach"), label, help));
+    }
+    let about = path.metadata().map_err(|error| {
+        let reason = reason(&error);
+        fault(format!("the source `{text}` cannot be read: {reason}"), "", GIVE)
+    })?;
+    let is_file = |entry: &DirEntry| entry.file_type().is_file();
+    match about.is_file() {
+        false if !about.is_dir() => Err(fault(format!("the source `{text}` is no regular file"), "", GIVE)),
+        false if !WalkDir::new(&path).into_iter().filter_map(Result::ok).any(|entry| is_file(&entry)) => {
+            Err(fault(format!("the source `{text}` is a folder without a file in it"), "", GIVE))
+        }
+        _ => Ok(path),
+    }
 }
 
 /// Whether what `text` names, which is `path`, is outside `folder`, as written or when all links are followed.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
+use super::keys::Key as KnownKey;
 use super::problem::Fault;
 use crate::settle::did_you_mean;
 
@@ -21,7 +22,7 @@ pub(super) struct Walk<'t> {
 pub(super) struct Keys {
     /// How a message calls the table: `of a [[kernel]] entry`.
     pub(super) of: &'static str,
-    pub(super) known: &'static [&'static str],
+    pub(super) known: &'static [KnownKey],
     /// Keys that later versions know.
     pub(super) later: &'static [&'static str],
 }
@@ -53,8 +54,9 @@ impl Walk<'_> {
             self.fault(key.span(), message, "a later version brings it", help);
             return;
         }
-        let all = format!("the keys {} are {}", keys.of, keys.known.join(", "));
-        let help = did_you_mean(name, keys.known.iter().copied(), &all);
+        let known: Vec<&str> = keys.known.iter().map(|key| key.name).collect();
+        let all = format!("the keys {} are {}", keys.of, known.join(", "));
+        let help = did_you_mean(name, known, &all);
         self.fault(key.span(), format!("unknown key `{name}`"), "no key has this name", help);
     }
 
@@ -67,6 +69,63 @@ impl Walk<'_> {
                 None
             }
         }
+    }
+
+    /// Whether a switch is on.
+    pub(super) fn flag(&mut self, what: &str, value: &Value<'_>) -> Option<bool> {
+        match value.get_ref() {
+            DeValue::Boolean(yes) => Some(*yes),
+            _ => {
+                self.wrong_kind(what, "true or false", value);
+                None
+            }
+        }
+    }
+
+    /// A whole number.
+    pub(super) fn count(&mut self, what: &str, value: &Value<'_>) -> Option<u32> {
+        let DeValue::Integer(number) = value.get_ref() else {
+            self.wrong_kind(what, "a whole number, 0 or more", value);
+            return None;
+        };
+        let count = integer(number).and_then(|number| u32::try_from(number).ok());
+        if count.is_none() {
+            let message = format!("{what} must be a whole number from 0 to {}", u32::MAX);
+            self.fault(value.span(), message, "out of range", None);
+        }
+        count
+    }
+
+    /// A number from 0 to 1.
+    pub(super) fn share(&mut self, what: &str, value: &Value<'_>) -> Option<f64> {
+        const WANTED: &str = "a number from 0 to 1";
+        let number: Option<f64> = match value.get_ref() {
+            DeValue::Integer(number) => number.as_str().parse().ok(),
+            DeValue::Float(number) => number.as_str().parse().ok(),
+            _ => {
+                self.wrong_kind(what, WANTED, value);
+                return None;
+            }
+        };
+        let share = number.filter(|number| (0.0..=1.0).contains(number));
+        if share.is_none() {
+            self.fault(value.span(), format!("{what} must be {WANTED}"), "out of range", None);
+        }
+        share
+    }
+
+    /// One string, or a list of them; `wanted` is what each has to be.
+    pub(super) fn strings(&mut self, what: &str, wanted: &str, value: &Value<'_>) -> Vec<Spanned<String>> {
+        let items = match value.get_ref() {
+            DeValue::String(text) => return vec![Spanned::new(value.span(), text.clone().into_owned())],
+            _ => self.list(what, &format!("{wanted}, or a list of them"), value),
+        };
+        let mut strings: Vec<Spanned<String>> = Vec::new();
+        for item in items {
+            let Some(text) = self.string(&format!("each item of {what}"), wanted, item) else { continue };
+            strings.push(Spanned::new(item.span(), text.to_owned()));
+        }
+        strings
     }
 
     /// The items of a list.

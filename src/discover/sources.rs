@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use hashbrown::HashMap;
 use walkdir::{DirEntry, WalkDir};
 
+use super::exclude::Exclude;
 use super::{InputError, MAX_FILES, SourceFile, SourceKind, reason, source_kind};
 use crate::model::symbol;
 
@@ -31,13 +32,14 @@ pub fn check_sources(places: &[PathBuf]) -> Result<(), InputError> {
     Ok(())
 }
 
-/// The sources below `places`, in order, of the first files that a walk comes to. With `skips`, those of hidden folders, of
-/// builds and of packages are left out.
+/// The sources below `places`, in order, of the first files that a walk comes to, without what `exclude` leaves out. With
+/// `skips`, those of hidden folders, of builds and of packages are left out too.
 #[must_use]
-pub fn source_files(places: &[PathBuf], skips: bool) -> Vec<SourceFile> {
+pub fn source_files(places: &[PathBuf], skips: bool, exclude: &Exclude) -> Vec<SourceFile> {
     let walks = places.iter().flat_map(|place| {
         let walk = WalkDir::new(place).follow_links(false).sort_by_file_name().into_iter();
-        walk.filter_entry(move |entry| !(skips && is_foreign(entry)))
+        let below = exclude.below(place);
+        walk.filter_entry(move |entry| !(skips && is_foreign(entry) || below.leaves_out(entry)))
     });
     let files = walks.take(MAX_FILES).filter_map(Result::ok).filter(is_file);
     let source = |entry: DirEntry| {
@@ -65,6 +67,7 @@ pub struct Sources {
     places: Vec<PathBuf>,
     /// Whether folders that hold no sources of the user's own are left out.
     skips: bool,
+    exclude: Exclude,
     by_name: Option<HashMap<String, Vec<PathBuf>>>,
 }
 
@@ -72,13 +75,19 @@ impl Sources {
     /// The files below `places`, which the user named for it; of a path that is a file, that file.
     #[must_use]
     pub fn named(places: Vec<PathBuf>) -> Sources {
-        Sources { places, skips: false, by_name: None }
+        Sources { places, skips: false, exclude: Exclude::default(), by_name: None }
     }
 
     /// The files below `folders`, without those of hidden folders, of builds and of packages.
     #[must_use]
     pub fn around(folders: Vec<PathBuf>) -> Sources {
-        Sources { places: folders, skips: true, by_name: None }
+        Sources { places: folders, skips: true, exclude: Exclude::default(), by_name: None }
+    }
+
+    /// The same without what `exclude` leaves out.
+    #[must_use]
+    pub fn without(self, exclude: Exclude) -> Sources {
+        Sources { exclude, ..self }
     }
 
     /// The file that a compiler called `name`: of those with the same base name the one whose path ends most alike.
@@ -101,12 +110,13 @@ impl Sources {
     }
 
     fn index(&mut self) -> &HashMap<String, Vec<PathBuf>> {
-        let (places, skips) = (&self.places, self.skips);
+        let (places, skips, exclude) = (&self.places, self.skips, &self.exclude);
         self.by_name.get_or_insert_with(|| {
             let mut by_name: HashMap<String, Vec<PathBuf>> = HashMap::new();
             let walks = places.iter().flat_map(|place| {
                 let walk = WalkDir::new(place).follow_links(false).sort_by_file_name().into_iter();
-                walk.filter_entry(move |entry| !(skips && is_foreign(entry)))
+                let below = exclude.below(place);
+                walk.filter_entry(move |entry| !(skips && is_foreign(entry) || below.leaves_out(entry)))
             });
             for entry in walks.take(MAX_FILES).filter_map(Result::ok).filter(is_file) {
                 if let Some(base) = entry.file_name().to_str() {

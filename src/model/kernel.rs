@@ -60,6 +60,14 @@ impl Kernel {
     pub fn is_declared_only(&self) -> bool {
         self.family.is_some() && self.records == 0 && self.evidence.first().is_none()
     }
+
+    /// Whether a log has a record of it, so that its figures could be there: sources and PTX have none.
+    #[must_use]
+    pub fn is_in_log(&self) -> bool {
+        let evidence = &self.evidence;
+        let has_figures = evidence.frame.is_some() || evidence.usage.is_some();
+        has_figures || (evidence.name.is_some() && evidence.head.is_none())
+    }
 }
 
 /// What can be launched, and what can only be called.
@@ -149,7 +157,7 @@ pub struct Place {
     pub input: u32,
     /// Line, from 1.
     pub line: u32,
-    /// Bytes of prefix (time stamps, indentation) on the line before the record.
+    /// Columns of prefix (time stamps, indentation) on the line before the record.
     pub column_offset: u32,
     /// Byte offset of the record in the input.
     pub offset: u64,
@@ -162,7 +170,14 @@ impl Place {
     /// The first of the source files, which are no inputs either: the others, of [`super::Report::sources`], follow.
     pub const SOURCE: u32 = 1 << 31;
 
-    /// The place `bytes` further on the same line.
+    /// The columns that text takes: characters, as every report counts them.
+    #[must_use]
+    pub fn columns(text: &[u8]) -> u32 {
+        let count = if text.is_ascii() { text.len() } else { String::from_utf8_lossy(text).chars().count() };
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// The place `bytes` of blanks further on the same line.
     #[must_use]
     pub fn after(self, bytes: usize) -> Place {
         let column_offset = self.column_offset.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));

@@ -91,13 +91,13 @@ impl Position {
 
     fn place(&mut self, at: At<'_>) -> Place {
         self.count(at.buffer, at.line);
-        let place = Place {
+        let before = at.buffer.get(at.line..at.line + at.column);
+        Place {
             input: self.input,
             line: self.lines.saturating_add(1),
-            column_offset: 0,
-            offset: self.base + at.line as u64,
-        };
-        place.after(at.column)
+            column_offset: before.map_or(0, Place::columns),
+            offset: self.base + (at.line + at.column) as u64,
+        }
     }
 
     /// The same for a line that is known to be `below` lines below the one asked for last.

@@ -56,6 +56,11 @@ pub(super) fn position(report: &Report, label: &Label) -> Position {
     }
 }
 
+/// Where the bytes `span` of a kept line stand.
+pub(super) fn position_of(report: &Report, quote: Quote, (start, end): (usize, usize)) -> Position {
+    position(report, &Label { quote, lead: None, name: None, start, end, text: String::new() })
+}
+
 /// A label's line in one line of at most `most` columns: where it stands, and its text around what is marked.
 pub(super) fn one_line(report: &Report, label: &Label, most: usize) -> String {
     let line = report.line(label.quote.text, label.name);

@@ -45,7 +45,9 @@ fn annotation(verdict: &Verdict<'_>, group: &CauseGroup, out: &mut dyn Write) ->
         Level::Note | Level::Allow => "notice",
     };
     write!(out, "::{command} ")?;
-    if let Some(at) = finding.label.as_ref().map(|label| excerpt::position(verdict.context.report, label)) {
+    let at = finding.label.as_ref().map(|label| excerpt::position(verdict.context.report, label));
+    // What was piped in is no file of the repository.
+    if let Some(at) = at.filter(|at| at.path != "<stdin>") {
         place(&at, out)?;
     }
     let title = format!("warplint: {}", verdict.active(one).rule.id);

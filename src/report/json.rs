@@ -15,7 +15,7 @@ use crate::finding::{Fact, Finding, Level};
 use crate::gpu::Limiter;
 use crate::model::{Bytes, Kernel, Kind, NameId, Names, Place, Report, Spot, symbol};
 use crate::rules::Context;
-use crate::settle::{Settled, Verdict};
+use crate::settle::{Allowance, Origin, Settled, Verdict};
 
 /// The version of the report's form.
 pub(super) const VERSION: u32 = 1;
@@ -126,7 +126,16 @@ struct WireFinding<'a> {
     count: u64,
     status: &'static str,
     reason: Option<&'a str>,
+    allowed_by: Option<WireAllowance>,
     fingerprint: String,
+}
+
+/// What allows a finding, and where that stands: nowhere, for a level of the command line.
+#[derive(Serialize)]
+struct WireAllowance {
+    kind: &'static str,
+    path: Option<String>,
+    line: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -370,7 +379,21 @@ fn wire_finding<'a>(
         count: finding.count,
         status,
         reason: verdict.reason(one),
+        allowed_by: verdict.allowance(one).map(|allowance| wire_allowance(report, allowance)),
         fingerprint: fingerprint(report, active.rule.id, &one.hit, finding),
+    }
+}
+
+fn wire_allowance(report: &Report, allowance: Allowance<'_>) -> WireAllowance {
+    let kind = allowance.kind();
+    match allowance {
+        Allowance::Comment(quote, _) | Allowance::Entry(quote, _) => {
+            WireAllowance { kind, path: Some(excerpt::input_name(report, quote)), line: Some(quote.place.line) }
+        }
+        Allowance::Level(Origin::Config { file, line }) => {
+            WireAllowance { kind, path: Some(file.to_string()), line: Some(*line) }
+        }
+        Allowance::Level(Origin::Option) => WireAllowance { kind, path: None, line: None },
     }
 }
 

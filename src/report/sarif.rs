@@ -14,12 +14,15 @@ use super::fingerprint::fingerprint;
 use crate::finding::{Fact, Finding, Label, Level};
 use crate::model::{Report, symbol};
 use crate::rules::{Page, RULES, Rule};
-use crate::settle::{AllowedBy, Settled, Verdict};
+use crate::settle::{Allowance, Origin, Settled, Verdict};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// Name and version of what our fingerprints are made of.
 const FINGERPRINT: &str = "warplint/v1";
+
+/// What relative paths begin at.
+const BASE: &str = "SRCROOT";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -64,8 +67,12 @@ struct Physical {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Artifact {
     uri: String,
+    /// What a relative one is relative to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri_base_id: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -92,6 +99,9 @@ struct Suppression<'a> {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     justification: Option<&'a str>,
+    /// Where it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<Location>,
 }
 
 pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -104,8 +114,12 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     });
     write!(out, "{{\n\"$schema\": \"{SCHEMA}\",\n\"version\": \"2.1.0\",\n\"runs\": [{{\n\"tool\": {{\"driver\": ")?;
     serde_json::to_writer(&mut *out, &driver).map_err(io::Error::from)?;
+    // Where the folder lies on this machine is nobody's business, and whoever reads the report has it elsewhere.
+    let bases = json!({BASE: {"description": {"text": "The folder that warplint was run in."}}});
+    write!(out, "}},\n\"originalUriBaseIds\": ")?;
+    serde_json::to_writer(&mut *out, &bases).map_err(io::Error::from)?;
     // Columns count characters, as in every other format.
-    write!(out, "}},\n\"columnKind\": \"unicodeCodePoints\",\n\"results\": [")?;
+    write!(out, ",\n\"columnKind\": \"unicodeCodePoints\",\n\"results\": [")?;
     let mut separator = "\n";
     for one in verdict.settled.iter().chain(&verdict.allowed) {
         out.write_all(separator.as_bytes())?;
@@ -117,14 +131,46 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
 }
 
 fn descriptor(rule: &Rule, page: &Page) -> Value {
-    json!({
+    let mut descriptor = json!({
         "id": rule.id,
         "name": pascal(rule.id),
         "shortDescription": {"text": format!("{}.", page.summary)},
+        "fullDescription": {"text": what_it_does(page.body)},
         "help": {"text": page.body, "markdown": page.body},
         "defaultConfiguration": {"enabled": page.level != Level::Allow, "level": level(page.level)},
         "properties": {"tags": [page.group.name()]},
-    })
+    });
+    if let Some(uri) = help_uri(env!("CARGO_PKG_REPOSITORY"), rule.id) {
+        descriptor["helpUri"] = uri.into();
+    }
+    descriptor
+}
+
+/// What a page says of what the rule does, in as many paragraphs as fit.
+fn what_it_does(body: &str) -> String {
+    let section = body.trim_start().split_once('\n').map_or("", |(_, rest)| rest);
+    let section = section.split("\n## ").next().unwrap_or_default().trim();
+    let mut said = String::new();
+    for paragraph in section.split("\n\n") {
+        let is_first = said.is_empty();
+        if !is_first && said.len() + paragraph.len() + 2 > LONGEST {
+            break;
+        }
+        said.push_str(if is_first { "" } else { "\n\n" });
+        said.push_str(paragraph.trim());
+    }
+    said
+}
+
+/// Bytes of a description that GitHub shows (docs.github.com, "SARIF support for code scanning").
+const LONGEST: usize = 1024;
+
+/// Where the page of a rule is published, if the package says where its sources are.
+fn help_uri(repository: &str, id: &str) -> Option<String> {
+    let repository = repository.trim_end_matches('/');
+    repository
+        .starts_with("https://")
+        .then(|| format!("{repository}/blob/v{}/rules/{id}.md", env!("CARGO_PKG_VERSION")))
 }
 
 /// `RegisterSpill` of `register-spill`.
@@ -205,7 +251,9 @@ fn physical(at: &Position) -> Option<Physical> {
         end_line: at.line,
         end_column: at.end_column.max(at.column),
     };
-    Some(Physical { artifact_location: Artifact { uri: uri(&at.path) }, region })
+    let uri = uri(&at.path);
+    let uri_base_id = (!uri.starts_with("file:")).then_some(BASE);
+    Some(Physical { artifact_location: Artifact { uri, uri_base_id }, region })
 }
 
 /// A path as the reference of RFC 3986 that it is: relative ones stay relative.
@@ -233,8 +281,33 @@ fn suppression<'a>(verdict: &'a Verdict<'_>, one: &Settled) -> Option<Suppressio
     if one.level != Level::Allow {
         return None;
     }
-    let kind = if matches!(one.allowed_by, Some(AllowedBy::Remark(_))) { "inSource" } else { "external" };
-    Some(Suppression { kind, status: "accepted", justification: verdict.reason(one) })
+    let report = verdict.context.report;
+    let allowance = verdict.allowance(one);
+    let kind = if matches!(allowance, Some(Allowance::Comment(..))) { "inSource" } else { "external" };
+    let physical = match allowance {
+        Some(Allowance::Comment(quote, span) | Allowance::Entry(quote, span)) => {
+            physical(&excerpt::position_of(report, quote, span))
+        }
+        Some(Allowance::Level(Origin::Config { file, line })) => {
+            let at = Position {
+                path: file.to_string(),
+                line: *line,
+                column: 1,
+                end_column: 1,
+                byte_start: None,
+                byte_end: None,
+            };
+            physical(&at)
+        }
+        _ => None,
+    };
+    let location = physical.map(|physical| Location {
+        id: None,
+        physical_location: Some(physical),
+        logical_locations: Vec::new(),
+        message: None,
+    });
+    Some(Suppression { kind, status: "accepted", justification: verdict.reason(one), location })
 }
 
 fn properties(finding: &Finding) -> BTreeMap<&'static str, Value> {
@@ -276,6 +349,31 @@ mod tests {
         assert_eq!(uri("C:\\k.cu"), "file:///C:/k.cu");
         assert_eq!(uri("a:b.cu"), "file:///a:b.cu");
         assert_eq!(uri("é.cu"), "%C3%A9.cu");
+    }
+
+    #[test]
+    fn a_page_is_linked_to_where_the_package_says_that_it_is_published() {
+        assert_eq!(help_uri("", "register-spill"), None);
+        let uri = help_uri("https://example.org/warplint/", "register-spill").expect("a link");
+        assert_eq!(
+            uri,
+            format!("https://example.org/warplint/blob/v{}/rules/register-spill.md", env!("CARGO_PKG_VERSION"))
+        );
+    }
+
+    #[test]
+    fn what_a_rule_does_is_what_its_page_says_first() {
+        let said = |body: &str| what_it_does(body);
+        assert_eq!(
+            said("## What it does\n\nReports a\nthing.\n\nMore.\n\n## Why\n\nX\n"),
+            "Reports a\nthing.\n\nMore."
+        );
+        let long = "y".repeat(LONGEST);
+        assert_eq!(said(&format!("## What it does\n\nShort.\n\n{long}\n")), "Short.");
+        for rule in RULES {
+            let text = said(rule.page().body);
+            assert!((20..=LONGEST).contains(&text.len()), "{} {}", rule.id, text.len());
+        }
     }
 
     #[test]

@@ -14,9 +14,11 @@ mod template;
 mod testing;
 mod text;
 
+mod allow_without_reason;
 mod barrier_in_divergent_branch;
 mod barrier_limited_occupancy;
 mod block_limited_occupancy;
+mod budget_exceeded;
 mod build_failed;
 mod compiler_warning;
 mod data_divergent_branch;
@@ -58,7 +60,7 @@ use std::mem::discriminant;
 
 use hashbrown::HashMap;
 
-use crate::analyse::{BlockSource, BranchQuotes, Found, Judged, Launched, Loose, Numbers, Told};
+use crate::analyse::{BlockSource, BranchQuotes, Budget, Entry, Found, Judged, Launched, Loose, Numbers, Told};
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
 use crate::model::{
@@ -121,9 +123,11 @@ macro_rules! rule {
 
 /// Every rule, in alphabetical order.
 pub static RULES: &[Rule] = &[
+    rule!("allow-without-reason", allow_without_reason),
     rule!("barrier-in-divergent-branch", barrier_in_divergent_branch),
     rule!("barrier-limited-occupancy", barrier_limited_occupancy),
     rule!("block-limited-occupancy", block_limited_occupancy),
+    rule!("budget-exceeded", budget_exceeded),
     rule!("build-failed", build_failed),
     rule!("compiler-warning", compiler_warning),
     rule!("data-divergent-branch", data_divergent_branch),
@@ -476,6 +480,24 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The entry of the configuration that a hit is about.
+    #[must_use]
+    pub fn entry_of(&self, hit: &Hit) -> Option<&'a Entry> {
+        match hit.subject {
+            Subject::Entry(at) => self.numbers.entries.get(at as usize),
+            _ => None,
+        }
+    }
+
+    /// The budget that a hit is about, or that explains it.
+    #[must_use]
+    pub fn budget_of(&self, hit: &Hit) -> Option<&'a Budget> {
+        match (hit.subject, hit.because) {
+            (Subject::Budget(at), _) | (_, Some(Subject::Budget(at))) => self.numbers.budgets.get(at as usize),
+            _ => None,
+        }
+    }
+
     /// The message that a hit is about.
     #[must_use]
     pub fn message_of(&self, hit: &Hit) -> Option<&'a Message> {
@@ -577,6 +599,12 @@ impl<'a> Context<'a> {
         });
         let (start, end) = span.unwrap_or((0, line.len()));
         Some(Label { quote, lead: None, name: None, start, end, text: text.into() })
+    }
+
+    /// A label over these bytes of a line.
+    #[must_use]
+    pub fn span_label(&self, quote: Quote, (start, end): (usize, usize), text: impl Into<String>) -> Label {
+        Label { start, end, ..self.line_label(quote, text) }
     }
 
     /// A label over the whole text of a line.

@@ -43,6 +43,23 @@ pub(super) fn json(log: &str, args: &[&str]) -> serde_json::Value {
     serde_json::from_str(&report("json", log, args)).expect("a JSON report")
 }
 
+/// The findings of one rule in the JSON report with this configuration, those that are shown: level and message.
+pub(super) fn told_with(config: &str, rule: &str, log: &str, args: &[&str]) -> Vec<String> {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("warplint-rule-{}-{number}.toml", std::process::id()));
+    std::fs::write(&path, config).expect("a file");
+    let shown = path.display().to_string();
+    let fixed = ["warplint", "--config", &shown, "--passthrough", "none", "--source", "Cargo.toml", "-f", "json"];
+    let report = run_with(fixed.iter().chain(args).chain(&["-"]).map(OsString::from).collect(), log);
+    let _ = std::fs::remove_file(&path);
+    let report: serde_json::Value = serde_json::from_str(&report).expect("a JSON report");
+    let findings = report["findings"].as_array().expect("findings");
+    let ours = findings.iter().filter(|one| one["rule"] == rule && one["status"] == "shown");
+    let text = |one: &serde_json::Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+    ours.map(|one| format!("{}: {}", text(one, "level"), text(one, "message"))).collect()
+}
+
 /// The advice of one rule.
 pub(super) fn helps(rule: &str, log: &str) -> Vec<String> {
     let json = json(log, &[]);

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::Context;
-use crate::finding::{Finding, Hit, Label, Subject};
-use crate::model::{Kind, symbol};
+use crate::finding::{Finding, Hit};
+use crate::model::{Kernel, Kind, symbol};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -12,29 +12,19 @@ use crate::model::{Kind, symbol};
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    // A log without kernels, as of a build that had nothing to do, says nothing about names.
-    if context.report.kernels.is_empty() {
+    // A log without kernels, as of a build that had nothing to do, says nothing about names; nor do the sources and the PTX
+    // that someone named: others may have the kernel.
+    if !context.report.kernels.iter().any(Kernel::is_in_log) {
         return;
     }
     hits.extend(context.numbers.unmatched.iter().map(|at| Hit::entry(*at)));
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
-    let entry = match hit.subject {
-        Subject::Entry(at) => context.numbers.entries.get(at as usize),
-        _ => None,
-    };
-    let Some(entry) = entry else {
+    let Some(entry) = context.entry_of(hit) else {
         return Finding::new("an entry of the configuration matches no kernel of the log");
     };
-    let label = Label {
-        quote: entry.quote,
-        lead: None,
-        name: None,
-        start: entry.span.0,
-        end: entry.span.1,
-        text: "held against mangled, demangled and short names".to_owned(),
-    };
+    let label = context.span_label(entry.quote, entry.span, "held against mangled, demangled and short names");
     let glob = symbol::printable(&entry.glob);
     Finding::new(format!("no kernel of the log matches `{glob}`"))
         .help(help(context, &entry.glob))

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Context, Group, RULES, Rule};
 use crate::finding::{Finding, Hit, Label};
-use crate::model::symbol;
+use crate::model::{NameId, symbol};
 use crate::suppress::{Remark, Scope, What};
 
 /// The rule has no options.
@@ -33,13 +33,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let (start, end) = remark.span;
     let label = Label { quote: remark.quote, lead: None, name: None, start, end, text: label.to_owned() };
     let mut finding = Finding::new(message).help(help).label(Some(label));
-    finding.kernel = match remark.scope {
-        Scope::Kernel(at) => context.report.kernels.get(at as usize).and_then(|kernel| kernel.name),
-        Scope::Family(number) => {
-            context.report.families.get(number as usize).and_then(|family| context.name_of_family(family))
-        }
-        Scope::File(_) | Scope::Line(..) | Scope::Nothing => None,
-    };
+    finding.kernel = kernel_of(context, remark);
     let name = match &remark.what {
         What::Allow { name, .. } => Some(name.clone()),
         _ => None,
@@ -47,11 +41,20 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     finding.fact("reason", name.unwrap_or_else(|| "fault".to_owned()))
 }
 
+/// The kernel that a comment speaks for.
+pub(super) fn kernel_of(context: &Context<'_>, remark: &Remark) -> Option<NameId> {
+    match remark.scope {
+        Scope::Kernel(at) => context.report.kernels.get(at as usize)?.name,
+        Scope::Family(number) => context.name_of_family(context.report.families.get(number as usize)?),
+        Scope::File(_) | Scope::Line(..) | Scope::Nothing => None,
+    }
+}
+
 const REMOVE: &str = "remove it, so that it does not hide what comes later; where the finding depends on options or on a log \
                       that this run was not given, allow `unused-allow` there";
 
 /// What a comment has effect on, in words.
-fn place(context: &Context<'_>, remark: &Remark) -> String {
+pub(super) fn place(context: &Context<'_>, remark: &Remark) -> String {
     match remark.scope {
         Scope::Kernel(at) => {
             let name = context.report.kernels.get(at as usize).and_then(|kernel| kernel.name);
@@ -71,7 +74,7 @@ fn is_known(name: &str) -> bool {
     Rule::named(name).is_some() || Group::ALL.iter().any(|group| group.name() == name)
 }
 
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     symbol::printable(&symbol::cut_middle(name, LONGEST)).into_owned()
 }
 

@@ -7,7 +7,7 @@ use aho_corasick::AhoCorasick;
 
 use super::units::{self, Role};
 use super::{Examined, sources};
-use crate::discover;
+use crate::discover::{self, Exclude};
 use crate::finding::Subject;
 use crate::join;
 use crate::model::{NameId, Place, Report, Unit, base};
@@ -45,9 +45,9 @@ fn identifier(name: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Reads the sources below `places` that hold one of `names`, for where they declare kernels and what their comments allow.
-pub(super) fn search(names: &BTreeSet<Vec<u8>>, places: &[PathBuf], read: &mut Examined) {
+pub(super) fn search(names: &BTreeSet<Vec<u8>>, places: &[PathBuf], exclude: &Exclude, read: &mut Examined) {
     let Ok(finder) = AhoCorasick::new(names) else { return };
-    let mut files = discover::source_files(places, true);
+    let mut files = discover::source_files(places, true, exclude);
     let known: HashSet<PathBuf> = read.report.units.iter().filter_map(|unit| path_of(&read.report, unit)).collect();
     if !known.is_empty() {
         files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !known.contains(&path)));

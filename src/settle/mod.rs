@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::finding::{Basis, Cause, Finding, Hit, Level, Subject};
-use crate::model::{NameId, Names, Place, base};
+use crate::model::{NameId, Names, Place, Quote, base};
 use crate::rules::{Armed, Context, Group, RULES, Rule};
 use crate::suppress::Scope;
 
@@ -32,6 +32,8 @@ pub struct Active {
     pub allowed: bool,
     /// True where a person set the level.
     pub asked: bool,
+    /// Where that was.
+    pub set_by: Option<Origin>,
     armed: Box<dyn Armed>,
 }
 
@@ -47,7 +49,7 @@ impl Active {
 pub fn activate(settings: &Settings) -> Vec<Active> {
     let arm = |rule: &'static Rule| {
         let head = rule.head();
-        let set = settings.level(rule, head.group).map(|(level, _)| level);
+        let (set, set_by) = settings.level(rule, head.group).map(|(level, origin)| (level, origin.clone())).unzip();
         let options = if head.has_options { settings.options(rule, &rule.page()) } else { toml::Table::new() };
         let armed = rule.arm(options).expect("bug: options that were checked do not fit a rule");
         let level = set.unwrap_or(head.level);
@@ -58,6 +60,7 @@ pub fn activate(settings: &Settings) -> Vec<Active> {
             group: head.group,
             allowed: set == Some(Level::Allow),
             asked: set.is_some(),
+            set_by,
             armed,
         }
     };
@@ -71,6 +74,14 @@ pub struct Allow {
     pub targets: Vec<Target>,
     /// Why.
     pub reason: Option<String>,
+}
+
+impl Allow {
+    /// Whether it says why, and not with blanks.
+    #[must_use]
+    pub fn has_reason(&self) -> bool {
+        self.reason.as_ref().is_some_and(|reason| !reason.trim().is_empty())
+    }
 }
 
 /// A hit of one of the active rules.
@@ -94,6 +105,29 @@ pub enum AllowedBy {
     Remark(u32),
     /// The entry of the configuration for its kernel, an index of [`crate::analyse::Numbers::entries`].
     Entry(u32),
+}
+
+/// What allows a hit, and where that stands.
+#[derive(Debug, Clone, Copy)]
+pub enum Allowance<'a> {
+    /// A comment: the bytes of its line.
+    Comment(Quote, (usize, usize)),
+    /// The list of an entry of the configuration likewise.
+    Entry(Quote, (usize, usize)),
+    /// The level of its rule.
+    Level(&'a Origin),
+}
+
+impl Allowance<'_> {
+    /// Its name in the JSON report.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Allowance::Comment(..) => "comment",
+            Allowance::Entry(..) => "entry",
+            Allowance::Level(_) => "level",
+        }
+    }
 }
 
 /// Where a hit comes in the report: the worst first; among equals in the order of the inputs, so that the same input gives
@@ -249,6 +283,7 @@ fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
         Subject::Message(at) => report.messages.get(at as usize).map(|message| message.place),
         Subject::Input(at) => Some(Place { input: at, ..Place::default() }),
         Subject::Entry(at) => context.numbers.entries.get(at as usize).map(|entry| entry.quote.place),
+        Subject::Budget(at) => context.numbers.budgets.get(at as usize).map(|budget| budget.quote.place),
         Subject::Exchange(at) => {
             let loose = context.numbers.branches.exchanges.get(at as usize);
             let quotes = loose.and_then(|loose| loose.quotes);
@@ -323,7 +358,7 @@ fn name_of(context: &Context<'_>, hit: &Hit) -> Option<NameId> {
         Subject::Message(at) => report.messages.get(at as usize)?.kernel,
         Subject::Branch(_) => context.branch_of(hit).map(|found| found.function.name),
         Subject::Exchange(_) => context.exchange_of(hit).map(|(function, _)| function.name),
-        Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => None,
+        Subject::Input(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Budget(_) | Subject::Run => None,
         Subject::Launch(_) => {
             let (launched, site) = context.launch_of(hit)?;
             context.name_of_launch(launched, site)
@@ -408,6 +443,23 @@ impl Verdict<'_> {
         match one.allowed_by? {
             AllowedBy::Remark(at) => self.context.numbers.remarks.get(at as usize)?.reason.as_deref(),
             AllowedBy::Entry(at) => self.allows.get(at as usize)?.reason.as_deref(),
+        }
+    }
+
+    /// What allows a hit, if anything does.
+    #[must_use]
+    pub fn allowance(&self, one: &Settled) -> Option<Allowance<'_>> {
+        let numbers = self.context.numbers;
+        match one.allowed_by {
+            _ if one.level > Level::Allow => None,
+            Some(AllowedBy::Remark(at)) => {
+                numbers.remarks.get(at as usize).map(|remark| Allowance::Comment(remark.quote, remark.span))
+            }
+            Some(AllowedBy::Entry(at)) => {
+                let allowed = numbers.entries.get(at as usize)?.allowed?;
+                Some(Allowance::Entry(allowed.quote, allowed.span))
+            }
+            None => self.active(one).set_by.as_ref().map(Allowance::Level),
         }
     }
 

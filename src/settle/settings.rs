@@ -11,16 +11,21 @@ use crate::rules::{Group, Page, RULES, Rule};
 pub enum Origin {
     /// On the command line.
     Option,
-    /// In the configuration, at this place: `warplint.toml:9`.
-    Config(Arc<str>),
+    /// In the configuration, at this place.
+    Config {
+        /// The file as shown.
+        file: Arc<str>,
+        /// The line, from 1.
+        line: u32,
+    },
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Origin::Option => "option",
-            Origin::Config(place) => place,
-        })
+        match self {
+            Origin::Option => f.write_str("option"),
+            Origin::Config { file, line } => write!(f, "{file}:{line}"),
+        }
     }
 }
 
@@ -191,7 +196,7 @@ mod tests {
         let mut settings = Settings::default();
         assert_eq!(level(&settings, "register-spill"), None);
         let target = |name| Target::named(name).expect("a rule or group");
-        settings.set_level(target("register-spill"), Level::Deny, Origin::Config("w.toml:1".into()));
+        settings.set_level(target("register-spill"), Level::Deny, Origin::Config { file: "w.toml".into(), line: 1 });
         assert_eq!(level(&settings, "register-spill"), Some(Level::Deny));
         settings.set_level(target("spills"), Level::Note, Origin::Option);
         assert_eq!(level(&settings, "register-spill"), Some(Level::Note));

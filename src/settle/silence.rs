@@ -135,7 +135,7 @@ impl Silencer {
                 places.extend(doubles.map(|doubles| doubles.quote.place));
             }
             Subject::Input(at) => files.push(at),
-            Subject::Gpu(_) | Subject::Entry(_) | Subject::Run => {}
+            Subject::Gpu(_) | Subject::Entry(_) | Subject::Budget(_) | Subject::Run => {}
         }
         places.extend(quotes.and_then(|quotes| quotes.source).map(|quote| quote.place));
         places.extend(quotes.map(|quotes| quotes.ptx.place));

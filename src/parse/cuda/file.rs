@@ -14,7 +14,7 @@ use super::macros::Macros;
 use super::scopes::{Block, Scopes};
 use super::source::Source;
 use super::value::Term;
-use crate::model::LaunchForm;
+use crate::model::{LaunchForm, Place};
 
 /// Longest line that is kept, in bytes.
 const LONGEST_LINE: usize = 1000;
@@ -249,12 +249,20 @@ impl Lines {
         Line {
             number,
             offset: start as u64,
-            column_offset: (start - begin) as u32,
+            column_offset: columns(&text[begin..start]),
             text: rest[..end].into(),
             span: (span.0.min(end), span.1.min(end)),
         }
     }
 }
+
+/// The columns that text takes. Of a line that no person wrote they are not counted: it has many parts.
+fn columns(before: &[u8]) -> u32 {
+    if before.len() > COUNTED { before.len() as u32 } else { Place::columns(before) }
+}
+
+/// Bytes before a part of a line of which the columns are counted.
+const COUNTED: usize = 16 * 1024;
 
 struct Found<'f> {
     text: &'f [u8],

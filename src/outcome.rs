@@ -11,6 +11,8 @@ pub enum Outcome {
     Findings,
     /// The job could not be done: a wrong command line, an unreadable input, a filter that matches nothing.
     Unable,
+    /// The build that was run failed, with this status; that it failed counts for more than what a lint says of it.
+    Build(u8),
 }
 
 impl From<Outcome> for ExitCode {
@@ -19,6 +21,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Clean => 0,
             Outcome::Findings => 1,
             Outcome::Unable => 2,
+            Outcome::Build(status) => status,
         })
     }
 }

@@ -3,6 +3,7 @@
 mod around;
 mod assemble;
 mod broken_ptx;
+mod build;
 mod failures;
 mod inputs;
 mod sources;
@@ -20,9 +21,9 @@ use miette::Report as Failure;
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
 use crate::cli::{
     BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
-    LookArgs, RulesArgs, TableFormat,
+    LookArgs, RulesArgs, RunArgs, TableFormat,
 };
-use crate::command::{gpus, occupancy};
+use crate::command::{gpus, occupancy, packaging};
 use crate::config::{self, Choice, Config, ConfigError};
 use crate::discover::{self, Input, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
@@ -32,12 +33,13 @@ use crate::join::{attach, join};
 use crate::lanes::function::Which;
 use crate::model::{Place, Report, symbol};
 use crate::outcome::Outcome;
-use crate::output::{self, OutputError};
+use crate::output::{self, After, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
 use crate::suppress;
 
+use build::Build;
 use failures::{GroupPage, NoKernels, NoPtx, NotYet, OverInput};
 use units::{Role, Units};
 
@@ -106,6 +108,7 @@ fn look_of(cli: &Cli) -> LookArgs {
         Some(Command::Branches(args)) => args.look,
         Some(Command::Rules(args)) => args.look,
         Some(Command::Explain(args)) => args.look,
+        Some(Command::Run(args)) => args.lint.look,
         Some(_) => LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false },
     }
 }
@@ -164,7 +167,7 @@ fn is_closed_pipe(failure: &Failure) -> bool {
 
 fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     match &cli.command {
-        None => lint(&cli.lint, matches, style, streams),
+        None => lint(&cli.lint, matches, style, None, streams),
         Some(Command::Kernels(args)) => kernels(args, style, streams),
         Some(Command::Branches(args)) => branches(args, style, streams),
         Some(Command::Occupancy(args)) => occupancy::run(args, &style, streams.stdout).map(|()| Outcome::Clean),
@@ -174,6 +177,14 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
             rules(args, matches, style, streams)
         }
         Some(Command::Explain(args)) => explain(args, style, streams),
+        Some(Command::Run(args)) => {
+            let (_, matches) = matches.subcommand().unwrap_or(("", matches));
+            run_build(args, matches, style, streams)
+        }
+        Some(Command::Completions(args)) => {
+            packaging::completions(args.shell, streams.stdout).map(|()| Outcome::Clean)
+        }
+        Some(Command::Man) => packaging::man(streams.stdout).map(|()| Outcome::Clean),
         Some(later) => Err(NotYet { what: format!("warplint {}", later.later().unwrap_or_default()) }.into()),
     }
 }
@@ -185,7 +196,33 @@ fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
     }
 }
 
-fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+/// Runs a build and lints what it prints. Its status counts, whatever becomes of the lint.
+fn run_build(
+    args: &RunArgs,
+    matches: &ArgMatches,
+    style: Style,
+    streams: &mut Streams<'_>,
+) -> miette::Result<Outcome> {
+    let is_document = !matches!(args.lint.format, FormatChoice::Human | FormatChoice::Short | FormatChoice::Github);
+    let mut build = Build::new(&args.command, is_document && args.lint.output.is_none());
+    let result = lint(&args.lint, matches, style, Some(&mut build), streams);
+    let Some(status) = build.failure() else { return result };
+    if let Err(failure) = result
+        && !is_closed_pipe(&failure)
+    {
+        show(&failure, args.lint.look, streams);
+    }
+    Ok(Outcome::Build(status))
+}
+
+/// Lints what is named or piped in, or what `build` prints.
+fn lint(
+    args: &LintArgs,
+    matches: &ArgMatches,
+    style: Style,
+    mut build: Option<&mut Build<'_>>,
+    streams: &mut Streams<'_>,
+) -> miette::Result<Outcome> {
     refuse(&[("--baseline", args.baseline.is_some())])?;
     let format = format(args.format)?;
     let further = args.report.iter().map(|report| Ok((self::format(report.format)?, report.file.as_path())));
@@ -204,7 +241,9 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         rules.iter().any(|active| active.rule.id == BY_DATA && (active.level > Level::Allow || active.allowed));
     let which = if by_data { Which::ByData } else { Which::ByIndex };
     let written: Vec<&Path> = args.output.as_deref().into_iter().chain(further.iter().map(|(_, file)| *file)).collect();
-    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(which), &written, streams)? else {
+    let depth = Depth::Branches(which);
+    let read = examine(&args.input, &config, args.look, depth, &written, build.as_deref_mut(), streams)?;
+    let Some(read) = read else {
         return short_help(streams);
     };
     let allows = config.allows();
@@ -220,7 +259,8 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
     }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
-    output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
+    let mut stdout = After { gap: build.map_or("", |build| build.gap()), out: streams.stdout };
+    output::write(args.output.as_deref(), &mut stdout, |out| report::render(format, &verdict, &layout, out))?;
     // What goes into a file has neither colours nor the width of this terminal.
     let plain = Layout { style: Style { unicode: layout.style.unicode, color: false, width: WIDTH }, ..layout };
     for (format, file) in further {
@@ -256,7 +296,7 @@ fn config_of(args: &InputArgs) -> miette::Result<Config> {
 fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let config = config_of(&args.input)?;
     let written = Vec::from_iter(args.output.as_deref());
-    let Some(read) = examine(&args.input, &config, args.look, Depth::None, &written, streams)? else {
+    let Some(read) = examine(&args.input, &config, args.look, Depth::None, &written, None, streams)? else {
         return short_help(streams);
     };
     if read.report.kernels.is_empty() && args.output.is_some() {
@@ -279,7 +319,8 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
 fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let config = config_of(&args.input)?;
     let written = Vec::from_iter(args.output.as_deref());
-    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(Which::All), &written, streams)? else {
+    let depth = Depth::Branches(Which::All);
+    let Some(read) = examine(&args.input, &config, args.look, depth, &written, None, streams)? else {
         return short_help(streams);
     };
     if read.report.modules.is_empty() && read.report.units.is_empty() {
@@ -384,11 +425,13 @@ fn examine(
     look: LookArgs,
     depth: Depth,
     written: &[&Path],
+    build: Option<&mut Build<'_>>,
     streams: &mut Streams<'_>,
 ) -> miette::Result<Option<Examined>> {
     let filter = Filter::new(args.kernel.as_deref(), args.arch.as_deref())?;
     let stdin_alone = [Path::new("-").to_owned()];
     let paths = match args.paths.as_slice() {
+        [] if build.is_some() => &[],
         [] if streams.stdin_is_terminal => return Ok(None),
         [] => &stdin_alone[..],
         paths => paths,
@@ -402,6 +445,9 @@ fn examine(
     let mut seen = HashSet::new();
     let mut module_paths = Vec::new();
     let mut source_files: Vec<SourceFile> = Vec::new();
+    if let Some(build) = build {
+        failures.extend(build.read(&mut report, streams.stdout, streams.stderr).err());
+    }
     for path in paths {
         let found = match discover::inputs(path) {
             Ok(found) => found,
@@ -501,6 +547,7 @@ fn short_help(streams: &mut Streams<'_>) -> miette::Result<Outcome> {
 warplint lints what the CUDA compiler says about your kernels.
 
   nvcc -Xptxas -v … 2>&1 | warplint      lint a build
+  warplint run -- make -j8               run a build, and lint it
   warplint build.log                     lint a saved log
   warplint src/                          lint sources, without a compiler
   warplint kernel.ptx                    lint the code: how warps split at branches

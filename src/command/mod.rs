@@ -2,3 +2,4 @@
 
 pub mod gpus;
 pub mod occupancy;
+pub mod packaging;

@@ -257,7 +257,7 @@ pub struct BranchesArgs {
 
 /// Options of `run`.
 #[derive(Args, Debug)]
-#[command(mut_args(in_run))]
+#[command(mut_args(in_run), override_usage = "warplint run [OPTIONS] -- <CMD>...")]
 #[command(after_help = "\
 The output of the build goes to where it would go without warplint, unchanged and at once; the report follows on stdout when
 the build has ended. A report that is one document (json, sarif, gitlab, junit, markdown, csv) has stdout to itself: unless

@@ -15,13 +15,21 @@ pub enum Outcome {
     Build(u8),
 }
 
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> ExitCode {
-        ExitCode::from(match outcome {
+impl Outcome {
+    /// The number that a shell sees.
+    #[must_use]
+    pub fn status(self) -> u8 {
+        match self {
             Outcome::Clean => 0,
             Outcome::Findings => 1,
             Outcome::Unable => 2,
             Outcome::Build(status) => status,
-        })
+        }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        ExitCode::from(outcome.status())
     }
 }

@@ -181,9 +181,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
             let (_, matches) = matches.subcommand().unwrap_or(("", matches));
             run_build(args, matches, style, streams)
         }
-        Some(Command::Completions(args)) => {
-            packaging::completions(args.shell, streams.stdout).map(|()| Outcome::Clean)
-        }
+        Some(Command::Completions(args)) => packaging::completions(args.shell, streams.stdout).map(|()| Outcome::Clean),
         Some(Command::Man) => packaging::man(streams.stdout).map(|()| Outcome::Clean),
         Some(later) => Err(NotYet { what: format!("warplint {}", later.later().unwrap_or_default()) }.into()),
     }
@@ -197,12 +195,7 @@ fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
 }
 
 /// Runs a build and lints what it prints. Its status counts, whatever becomes of the lint.
-fn run_build(
-    args: &RunArgs,
-    matches: &ArgMatches,
-    style: Style,
-    streams: &mut Streams<'_>,
-) -> miette::Result<Outcome> {
+fn run_build(args: &RunArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let is_document = !matches!(args.lint.format, FormatChoice::Human | FormatChoice::Short | FormatChoice::Github);
     let mut build = Build::new(&args.command, is_document && args.lint.output.is_none());
     let result = lint(&args.lint, matches, style, Some(&mut build), streams);

@@ -81,12 +81,7 @@ fn remade(readme: &str, root: &Path) -> String {
         let (printed, outcome) = transcript(command.strip_prefix("$ ").unwrap(), &log);
         writeln!(out, "{fence}\n{command}\n{}", printed.trim_end()).unwrap();
         if block.contains(&"$ echo $?") {
-            let status = match outcome {
-                Outcome::Clean => 0,
-                Outcome::Findings => 1,
-                Outcome::Unable => 2,
-            };
-            writeln!(out, "$ echo $?\n{status}").unwrap();
+            writeln!(out, "$ echo $?\n{}", outcome.status()).unwrap();
         }
         out.push_str("```\n");
     }

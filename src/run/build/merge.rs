@@ -233,8 +233,7 @@ mod tests {
         ];
         let seen = seen(false, events);
         assert_eq!(
-            seen.log,
-            "[1/2] a.cu\nptxas info    : Used 8 registers\n[2/2] b.cu\nunfinished\nlast",
+            seen.log, "[1/2] a.cu\nptxas info    : Used 8 registers\n[2/2] b.cu\nunfinished\nlast",
             "the lines that nobody ended come last"
         );
         assert_eq!(seen.stdout, "[1/2] a.cu\n[2/2] b.cu\nunfinished");

@@ -412,7 +412,7 @@ fn project(name: &str, nvcc: &Path) -> PathBuf {
         fs::copy(kernels.join(source), folder.join(source)).expect("copied");
     }
     let launch = "__global__ void copy(float *to, const float *from) { to[threadIdx.x] = from[threadIdx.x]; }\n\
-                  void start(float *to, const float *from) { copy<<<7, 33>>>(to, from); }\n";
+                  void start(float *to, const float *from) { copy<<<4096, 33>>>(to, from); }\n";
     fs::write(folder.join("block33.cu"), launch).expect("written");
     let nvcc = nvcc.display().to_string();
     fs::write(folder.join("build.ninja"), BUILD.replace("NVCC", &nvcc)).expect("written");

@@ -18,7 +18,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use toolchain::Toolchain;
-use tools::{skip, tool_or_skip};
+use tools::tool_or_skip;
 
 const LOG: &str = "fixtures/ptxas/13.5/spill-sm90/input.log";
 
@@ -284,11 +284,9 @@ fn a_build_that_handles_a_signal_ends_as_it_likes() {
     assert_eq!(child.wait_with_output().expect("it ends").status.code(), Some(9));
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn what_is_ignored_from_outside_stays_ignored() {
-    if !Path::new("/proc/self/status").exists() {
-        return skip("what_is_ignored_from_outside_stays_ignored", "only Linux tells what is ignored");
-    }
     let warplint = env!("CARGO_BIN_EXE_warplint");
     let build = "echo $$; sleep 1; echo built";
     let mut child = Command::new("sh")
@@ -305,6 +303,7 @@ fn what_is_ignored_from_outside_stays_ignored() {
     assert_eq!((rest.as_str(), child.wait().expect("it ends").code()), ("built\n", Some(0)));
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn the_key_of_a_terminal_that_interrupts_reaches_the_build_once() {
     const NAME: &str = "the_key_of_a_terminal_that_interrupts_reaches_the_build_once";
@@ -377,6 +376,7 @@ fn a_reader_that_goes_away_does_not_stop_the_build() {
     assert!(mark.exists());
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn output_without_end_of_line_and_without_end_takes_bounded_memory() {
     // 320 MiB in one line, within less.

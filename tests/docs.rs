@@ -67,6 +67,8 @@ fn blocks(text: &str) -> Vec<(&str, &str, Vec<&str>)> {
     found
 }
 
+// One of them runs `cat`.
+#[cfg(unix)]
 #[test]
 fn transcripts_are_what_the_program_prints() {
     std::env::set_current_dir(package()).unwrap();

@@ -1,8 +1,9 @@
 //! The command line as typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::gpus::GpusArgs;
 use crate::command::init::InitArgs;
@@ -49,20 +50,17 @@ pub enum Command {
     /// What changed between two logs
     #[command(hide = true)]
     Diff(LaterArgs),
-    /// Run a build and lint its output
-    #[command(hide = true)]
-    Run(LaterArgs),
+    /// Run a build, pass its output on as it comes, and lint it
+    Run(Box<RunArgs>),
     /// Record what is accepted today
     #[command(hide = true)]
     Baseline(LaterArgs),
     /// Write a commented warplint.toml, or print its JSON Schema
     Init(InitArgs),
-    /// Shell completions
-    #[command(hide = true)]
-    Completions(LaterArgs),
-    /// The man page
-    #[command(hide = true)]
-    Man(LaterArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the man page
+    Man,
 }
 
 impl Command {
@@ -71,10 +69,7 @@ impl Command {
     pub fn later(&self) -> Option<&'static str> {
         Some(match self {
             Command::Diff(_) => "diff",
-            Command::Run(_) => "run",
             Command::Baseline(_) => "baseline",
-            Command::Completions(_) => "completions",
-            Command::Man(_) => "man",
             Command::Kernels(_)
             | Command::Branches(_)
             | Command::Occupancy(_)
@@ -82,7 +77,10 @@ impl Command {
             | Command::Gpus(_)
             | Command::Init(_)
             | Command::Rules(_)
-            | Command::Explain(_) => return None,
+            | Command::Explain(_)
+            | Command::Run(_)
+            | Command::Completions(_)
+            | Command::Man => return None,
         })
     }
 }
@@ -258,6 +256,47 @@ pub struct BranchesArgs {
     /// How to print.
     #[command(flatten)]
     pub look: LookArgs,
+}
+
+/// Options of `run`.
+#[derive(Args, Debug)]
+#[command(mut_args(in_run), override_usage = "warplint run [OPTIONS] -- <CMD>...")]
+#[command(after_help = "\
+The output of the build goes to where it would go without warplint, unchanged and at once; the report follows on stdout when
+the build has ended. A report that is one document (json, sarif, gitlab, junit, markdown, csv) has stdout to itself: unless
+--output names a file for it, all that the build prints then goes to stderr.
+
+Exit status: that of the build when it is not 0, and 128 + N when signal N ended it; 127 when there is no such command, 126
+when it cannot be run; else as without `run`.")]
+pub struct RunArgs {
+    /// Options of the lint.
+    #[command(flatten)]
+    pub lint: LintArgs,
+    /// The build: a command and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// What the options of a lint are where its input is a build.
+fn in_run(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "paths" => arg.hide(true).value_parser(no_path),
+        "passthrough" | "show_config" => arg.hide(true).conflicts_with("command"),
+        "assemble" => arg.hide(true),
+        _ => arg,
+    }
+}
+
+/// What stands where a lint has its inputs.
+fn no_path(_: &str) -> Result<PathBuf, String> {
+    Err("the command stands after `--`, as in `warplint run -- make -j8`".to_owned())
+}
+
+/// Options of `completions`.
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
 }
 
 /// Options of `rules`.

@@ -34,6 +34,27 @@ impl OutputError {
     }
 }
 
+/// Standard output on which something stands already: what is written there begins with a gap, and nothing with nothing.
+pub struct After<'w> {
+    /// What comes first.
+    pub gap: &'static str,
+    /// Standard output.
+    pub out: &'w mut dyn Write,
+}
+
+impl Write for After<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !bytes.is_empty() {
+            self.out.write_all(std::mem::take(&mut self.gap).as_bytes())?;
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Writes what `write` makes to `file`, or to `stdout` without one.
 ///
 /// # Errors

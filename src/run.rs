@@ -3,6 +3,7 @@
 mod around;
 mod assemble;
 mod broken_ptx;
+mod build;
 mod failures;
 mod inputs;
 mod sources;
@@ -21,9 +22,9 @@ use miette::Report as Failure;
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
 use crate::cli::{
     BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
-    LookArgs, RulesArgs, TableFormat,
+    LookArgs, RulesArgs, RunArgs, TableFormat,
 };
-use crate::command::{gpus, init, launch, occupancy};
+use crate::command::{gpus, init, launch, occupancy, packaging};
 use crate::config::{self, Choice, Config, ConfigError};
 use crate::discover::{self, Exclude, Input, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
@@ -33,12 +34,13 @@ use crate::join::{attach, join};
 use crate::lanes::function::Which;
 use crate::model::{Place, Report, symbol};
 use crate::outcome::Outcome;
-use crate::output::{self, OutputError};
+use crate::output::{self, After, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Target, UnknownRule, activate, settle};
 use crate::suppress;
 
+use build::Build;
 use failures::{GroupPage, NoKernels, NoPtx, NotYet, OverInput};
 use units::{Role, Units};
 
@@ -109,6 +111,7 @@ fn look_of(cli: &Cli) -> LookArgs {
         Some(Command::Explain(args)) => args.look,
         Some(Command::Occupancy(args)) => LookArgs { color: args.out.color, quiet: false, verbose: false },
         Some(Command::Launch(args)) => LookArgs { color: args.out.color, quiet: false, verbose: false },
+        Some(Command::Run(args)) => args.lint.look,
         Some(_) => LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false },
     }
 }
@@ -157,7 +160,7 @@ fn is_closed_pipe(failure: &Failure) -> bool {
 
 fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     match &cli.command {
-        None => lint(&cli.lint, matches, style, streams),
+        None => lint(&cli.lint, matches, style, None, streams),
         Some(Command::Kernels(args)) => kernels(args, style, streams),
         Some(Command::Branches(args)) => branches(args, style, streams),
         Some(Command::Occupancy(args)) => occupancy::run(args, &style, streams.stdout).map(|()| Outcome::Clean),
@@ -169,6 +172,12 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
         }
         Some(Command::Explain(args)) => explain(args, style, streams),
         Some(Command::Init(args)) => init::run(args, streams.stdout, streams.stderr).map(|()| Outcome::Clean),
+        Some(Command::Run(args)) => {
+            let (_, matches) = matches.subcommand().unwrap_or(("", matches));
+            run_build(args, matches, style, streams)
+        }
+        Some(Command::Completions(args)) => packaging::completions(args.shell, streams.stdout).map(|()| Outcome::Clean),
+        Some(Command::Man) => packaging::man(streams.stdout).map(|()| Outcome::Clean),
         Some(later) => Err(NotYet { what: format!("warplint {}", later.later().unwrap_or_default()) }.into()),
     }
 }
@@ -180,7 +189,28 @@ fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
     }
 }
 
-fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+/// Runs a build and lints what it prints. Its status counts, whatever becomes of the lint.
+fn run_build(args: &RunArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    let is_document = !matches!(args.lint.format, FormatChoice::Human | FormatChoice::Short | FormatChoice::Github);
+    let mut build = Build::new(&args.command, is_document && args.lint.output.is_none());
+    let result = lint(&args.lint, matches, style, Some(&mut build), streams);
+    let Some(status) = build.failure() else { return result };
+    if let Err(failure) = result
+        && !is_closed_pipe(&failure)
+    {
+        show(&failure, args.lint.look, streams);
+    }
+    Ok(Outcome::Build(status))
+}
+
+/// Lints what is named or piped in, or what `build` prints.
+fn lint(
+    args: &LintArgs,
+    matches: &ArgMatches,
+    style: Style,
+    mut build: Option<&mut Build<'_>>,
+    streams: &mut Streams<'_>,
+) -> miette::Result<Outcome> {
     refuse(&[("--baseline", args.baseline.is_some())])?;
     let format = format(args.format);
     let further = args.report.iter().map(|report| (self::format(report.format), report.file.as_path()));
@@ -204,7 +234,9 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         (false, false) => Which::ByIndex,
     };
     let written: Vec<&Path> = args.output.as_deref().into_iter().chain(further.iter().map(|(_, file)| *file)).collect();
-    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(which), &written, streams)? else {
+    let depth = Depth::Branches(which);
+    let read = examine(&args.input, &config, args.look, depth, &written, build.as_deref_mut(), streams)?;
+    let Some(read) = read else {
         return short_help(streams);
     };
     let allows = config.allows();
@@ -219,7 +251,8 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
     }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
-    output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
+    let mut stdout = After { gap: build.map_or("", |build| build.gap()), out: streams.stdout };
+    output::write(args.output.as_deref(), &mut stdout, |out| report::render(format, &verdict, &layout, out))?;
     // What goes into a file has neither colours nor the width of this terminal.
     let plain = Layout { style: Style { unicode: layout.style.unicode, color: false, width: WIDTH }, ..layout };
     for (format, file) in further {
@@ -255,7 +288,7 @@ fn config_of(args: &InputArgs) -> miette::Result<Config> {
 fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let config = config_of(&args.input)?;
     let written = Vec::from_iter(args.output.as_deref());
-    let Some(read) = examine(&args.input, &config, args.look, Depth::None, &written, streams)? else {
+    let Some(read) = examine(&args.input, &config, args.look, Depth::None, &written, None, streams)? else {
         return short_help(streams);
     };
     if read.report.kernels.is_empty() && args.output.is_some() {
@@ -278,7 +311,8 @@ fn kernels(args: &KernelsArgs, style: Style, streams: &mut Streams<'_>) -> miett
 fn branches(args: &BranchesArgs, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let config = config_of(&args.input)?;
     let written = Vec::from_iter(args.output.as_deref());
-    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(Which::All), &written, streams)? else {
+    let depth = Depth::Branches(Which::All);
+    let Some(read) = examine(&args.input, &config, args.look, depth, &written, None, streams)? else {
         return short_help(streams);
     };
     if read.report.modules.is_empty() && read.report.units.is_empty() {
@@ -383,11 +417,13 @@ fn examine(
     look: LookArgs,
     depth: Depth,
     written: &[&Path],
+    build: Option<&mut Build<'_>>,
     streams: &mut Streams<'_>,
 ) -> miette::Result<Option<Examined>> {
     let filter = Filter::new(args.kernel.as_deref(), args.arch.as_deref())?;
     let stdin_alone = [Path::new("-").to_owned()];
     let paths = match args.paths.as_slice() {
+        [] if build.is_some() => &[],
         [] if streams.stdin_is_terminal => return Ok(None),
         [] => &stdin_alone[..],
         paths => paths,
@@ -405,6 +441,9 @@ fn examine(
     let mut module_paths = Vec::new();
     let mut source_files: Vec<SourceFile> = Vec::new();
     let mut left_out = 0;
+    if let Some(build) = build {
+        failures.extend(build.read(&mut report, streams.stdout, streams.stderr).err());
+    }
     for path in paths {
         if exclude.leaves_out(path) {
             left_out += 1;
@@ -433,12 +472,13 @@ fn examine(
     }
     let mut units = units::read(&source_files, Role::Given { lower: depth != Depth::None }, |_| true, &mut report);
     failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
-    if left_out == paths.len() && !look.quiet {
+    let is_all_left_out = left_out == paths.len() && !paths.is_empty();
+    if is_all_left_out && !look.quiet {
         let _ = streams
             .stderr
             .write_all(b"nothing to lint: `exclude` of the configuration leaves out all that was named\n");
     }
-    if report.inputs.is_empty() && failures.is_empty() && left_out < paths.len() {
+    if report.inputs.is_empty() && failures.is_empty() && !is_all_left_out {
         // Headers, and no device code in any.
         failures.extend(args.paths.first().map(|folder| discover::nothing_in(folder).into()));
     }
@@ -515,6 +555,7 @@ fn short_help(streams: &mut Streams<'_>) -> miette::Result<Outcome> {
 warplint lints what the CUDA compiler says about your kernels.
 
   nvcc -Xptxas -v … 2>&1 | warplint      lint a build
+  warplint run -- make -j8               run a build, and lint it
   warplint build.log                     lint a saved log
   warplint src/                          lint sources, without a compiler
   warplint kernel.ptx                    lint the code: how warps split at branches

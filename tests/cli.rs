@@ -4,5 +4,9 @@
 
 #[test]
 fn transcripts_are_what_the_program_prints() {
-    trycmd::TestCases::new().case("tests/cmd/*.md").env("NO_COLOR", "1");
+    let cases = trycmd::TestCases::new();
+    cases.case("tests/cmd/*.md").env("NO_COLOR", "1");
+    if cfg!(unix) {
+        cases.case("tests/cmd/unix/*.md");
+    }
 }

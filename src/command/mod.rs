@@ -5,3 +5,4 @@ pub mod init;
 pub mod launch;
 pub mod occupancy;
 pub mod options;
+pub mod packaging;

@@ -240,9 +240,9 @@ fn related(report: &Report, finding: &Finding) -> Vec<Location> {
     (1..).zip(labels).filter_map(place).collect()
 }
 
-/// None for what is no file, as standard input.
+/// None for what is no file, as standard input and the output of a build.
 fn physical(at: &Position) -> Option<Physical> {
-    if at.path == "<stdin>" || at.line == 0 {
+    if matches!(at.path.as_str(), "<stdin>" | "<build>") || at.line == 0 {
         return None;
     }
     let region = Region {

@@ -79,6 +79,30 @@ fn read_stdin(
     read_log(&mut source, STDIN, report, &mut Echo::new(mode, &mut io::sink())).map(|()| None)
 }
 
+/// What the output of a build that warplint runs is called.
+pub(super) const BUILD: &str = "<build>";
+
+/// Reads what a build prints, which is passed on elsewhere: a log, or the PTX that it makes.
+pub(super) fn read_build(output: &mut dyn Read, report: &mut Report) -> miette::Result<()> {
+    let fault = first_piece(output).and_then(|start| read_either(start, output, BUILD, report));
+    match fault {
+        Ok(None) => Ok(()),
+        Ok(Some(fault)) => Err(BrokenPtx::new(fault).into()),
+        Err(error) => Err(InputError::Unreadable { path: BUILD.to_owned(), reason: error.to_string() }.into()),
+    }
+}
+
+/// Reads PTX or a log, whatever `start` begins.
+fn read_either(start: Vec<u8>, rest: &mut dyn Read, name: &str, report: &mut Report) -> io::Result<Option<PtxFault>> {
+    if looks_like_ptx(&start) {
+        let mut text = start;
+        rest.read_to_end(&mut text)?;
+        return Ok(read_ptx(text, name, report).err());
+    }
+    let mut log = start.as_slice().chain(rest);
+    read_log(&mut log, name, report, &mut Echo::new(EchoMode::None, &mut io::sink())).map(|()| None)
+}
+
 /// Bytes that decide what is piped in, at most.
 const PIECE: usize = 64 * 1024;
 

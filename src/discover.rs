@@ -70,7 +70,7 @@ pub enum InputError {
     /// A word that is no file, and reads like a command.
     #[error("`{word}` is neither a file nor a command of warplint")]
     #[diagnostic(help(
-        "name a build log, PTX, a source or a folder, or one of the commands kernels, branches, occupancy, gpus, rules, explain and init; `warplint --help` lists the options"
+        "name a build log, PTX, a source or a folder, or one of the commands, which `warplint --help` lists"
     ))]
     Word {
         /// The word.

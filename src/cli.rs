@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::command::baseline::BaselineArgs;
+use crate::command::diff::DiffArgs;
 use crate::command::gpus::GpusArgs;
 use crate::command::occupancy::OccupancyArgs;
 use crate::model::{BlockSize, Bytes, parse_size};
@@ -34,6 +36,10 @@ pub enum Command {
     Kernels(Box<KernelsArgs>),
     /// Every branch of PTX or a source with its verdict: why it is reported, or why it is not
     Branches(Box<BranchesArgs>),
+    /// What changed per kernel between two builds: logs, JSON reports, baselines
+    Diff(Box<DiffArgs>),
+    /// Record what is accepted today; drop what a full build no longer has
+    Baseline(BaselineArgs),
     /// The occupancy calculator: every limit, the next steps, sweeps over block sizes and registers
     Occupancy(OccupancyArgs),
     /// Products and compute capabilities; one in full, with the source of each figure, when named
@@ -42,18 +48,12 @@ pub enum Command {
     Rules(RulesArgs),
     /// A rule's page: what it says, why it matters, how to fix it, when to allow it
     Explain(ExplainArgs),
-    /// What changed between two logs
-    #[command(hide = true)]
-    Diff(LaterArgs),
     /// How a launch is cut into warps
     #[command(hide = true)]
     Launch(LaterArgs),
     /// Run a build and lint its output
     #[command(hide = true)]
     Run(LaterArgs),
-    /// Record what is accepted today
-    #[command(hide = true)]
-    Baseline(LaterArgs),
     /// Write a commented warplint.toml
     #[command(hide = true)]
     Init(LaterArgs),
@@ -70,15 +70,15 @@ impl Command {
     #[must_use]
     pub fn later(&self) -> Option<&'static str> {
         Some(match self {
-            Command::Diff(_) => "diff",
             Command::Launch(_) => "launch",
             Command::Run(_) => "run",
-            Command::Baseline(_) => "baseline",
             Command::Init(_) => "init",
             Command::Completions(_) => "completions",
             Command::Man(_) => "man",
             Command::Kernels(_)
             | Command::Branches(_)
+            | Command::Diff(_)
+            | Command::Baseline(_)
             | Command::Occupancy(_)
             | Command::Gpus(_)
             | Command::Rules(_)
@@ -95,7 +95,7 @@ pub struct LaterArgs {
 }
 
 /// What to read, and what for.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
     /// Sources, build logs, PTX, folders with sources and PTX; `-` is standard input, and the default in a pipe
@@ -131,7 +131,7 @@ pub struct InputArgs {
 }
 
 /// Which configuration.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
     /// Configuration [default: the warplint.toml of this folder, or of the nearest one above in the repository]
@@ -187,8 +187,8 @@ pub struct LintArgs {
     /// Lowest level that makes the exit status 1: deny, warn, note, never [default: warn]
     #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Rules", hide_possible_values = true)]
     pub fail_on: Option<FailOn>,
-    /// Report only what is new or worse
-    #[arg(long, value_name = "FILE", hide = true)]
+    /// Report only what is new or worse than in this baseline [default: the configuration's, where it exists]
+    #[arg(long, value_name = "FILE", help_heading = "Rules")]
     pub baseline: Option<PathBuf>,
     /// Report format: human, short, json, sarif, github, gitlab, junit, markdown, csv
     #[arg(

@@ -2,14 +2,17 @@
 
 mod around;
 mod assemble;
+mod baseline;
+mod broken_file;
 mod broken_ptx;
+mod diff;
 mod failures;
 mod inputs;
 mod sources;
 mod stale;
 mod units;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -18,6 +21,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use miette::Report as Failure;
 
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
+use crate::baseline::Against;
 use crate::cli::{
     BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
     LookArgs, RulesArgs, TableFormat,
@@ -35,7 +39,7 @@ use crate::outcome::Outcome;
 use crate::output::{self, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
-use crate::settle::{Target, UnknownRule, activate, settle};
+use crate::settle::{Active, Target, UnknownRule, Verdict, activate, settle};
 use crate::suppress;
 
 use failures::{GroupPage, NoKernels, NoPtx, NotYet, OverInput};
@@ -106,6 +110,8 @@ fn look_of(cli: &Cli) -> LookArgs {
         Some(Command::Branches(args)) => args.look,
         Some(Command::Rules(args)) => args.look,
         Some(Command::Explain(args)) => args.look,
+        Some(Command::Diff(args)) => args.look,
+        Some(Command::Baseline(args)) => args.accept().look,
         Some(_) => LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false },
     }
 }
@@ -174,19 +180,17 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
             rules(args, matches, style, streams)
         }
         Some(Command::Explain(args)) => explain(args, style, streams),
+        Some(Command::Diff(args)) => diff::run(args, style, streams),
+        Some(Command::Baseline(args)) => {
+            let of = |matches: &ArgMatches| matches.subcommand().map(|(_, matches)| matches.clone());
+            let matches = of(matches).as_ref().and_then(of).unwrap_or_default();
+            baseline::run(args, &matches, streams)
+        }
         Some(later) => Err(NotYet { what: format!("warplint {}", later.later().unwrap_or_default()) }.into()),
     }
 }
 
-fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
-    match asked.iter().find(|(_, given)| *given) {
-        Some((what, _)) => Err(NotYet { what: (*what).to_owned() }.into()),
-        None => Ok(()),
-    }
-}
-
 fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
-    refuse(&[("--baseline", args.baseline.is_some())])?;
     let format = format(args.format)?;
     let further = args.report.iter().map(|report| Ok((self::format(report.format)?, report.file.as_path())));
     let further = further.collect::<miette::Result<Vec<(Format, &Path)>>>()?;
@@ -199,25 +203,18 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
         return Ok(Outcome::Clean);
     }
     let rules = activate(&config.settings);
-    // Branches that only data part are looked at where someone asks for them.
-    let by_data =
-        rules.iter().any(|active| active.rule.id == BY_DATA && (active.level > Level::Allow || active.allowed));
-    let which = if by_data { Which::ByData } else { Which::ByIndex };
     let written: Vec<&Path> = args.output.as_deref().into_iter().chain(further.iter().map(|(_, file)| *file)).collect();
-    let Some(read) = examine(&args.input, &config, args.look, Depth::Branches(which), &written, streams)? else {
+    let against = baseline::against(args.baseline.as_deref(), &config, &written)?;
+    let Some(read) = examine(&args.input, &config, args.look, depth(&rules), &written, streams)? else {
         return short_help(streams);
     };
     let allows = config.allows();
     let mut read = read;
-    let mut verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
-    let names = around::wanted(&verdict);
-    if args.input.source.is_empty()
-        && read.report.units.iter().all(|unit| unit.input >= Place::SOURCE)
-        && !names.is_empty()
-    {
+    let mut verdict = settle(read.context(against.as_ref()), &rules, &allows);
+    if let Some(names) = sources_wanted(&verdict, &args.input) {
         drop(verdict);
         around::search(&names, &places_around(&args.input), &mut read);
-        verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+        verdict = settle(read.context(against.as_ref()), &rules, &allows);
     }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
     output::write(args.output.as_deref(), streams.stdout, |out| report::render(format, &verdict, &layout, out))?;
@@ -229,7 +226,22 @@ fn lint(args: &LintArgs, matches: &ArgMatches, style: Style, streams: &mut Strea
     if read.unreadable {
         return Ok(Outcome::Unable);
     }
+    baseline::measured(&verdict, args.baseline.is_some())?;
     Ok(if config.fail_on.fails(verdict.loudest()) { Outcome::Findings } else { Outcome::Clean })
+}
+
+/// Branches that only data part are looked at where someone asks for them.
+fn depth(rules: &[Active]) -> Depth {
+    let by_data =
+        rules.iter().any(|active| active.rule.id == BY_DATA && (active.level > Level::Allow || active.allowed));
+    Depth::Branches(if by_data { Which::ByData } else { Which::ByIndex })
+}
+
+/// The kernels whose sources are worth a search, where none was given.
+fn sources_wanted(verdict: &Verdict<'_>, input: &InputArgs) -> Option<BTreeSet<Vec<u8>>> {
+    let units = &verdict.context.report.units;
+    let is_searched = input.source.is_empty() && units.iter().all(|unit| unit.input >= Place::SOURCE);
+    is_searched.then(|| around::wanted(verdict)).filter(|names| !names.is_empty())
 }
 
 /// The rule on branches that data part.
@@ -363,6 +375,13 @@ struct Examined {
     unreadable: bool,
     /// What the sources say beside what the report holds of them.
     units: Units,
+}
+
+impl Examined {
+    /// What rules see of it, held against a baseline where there is one.
+    fn context<'a>(&'a self, against: Option<&'a Against>) -> Context<'a> {
+        Context::new(&self.report, &self.numbers).against(against)
+    }
 }
 
 /// Refuses to write a report over a file that is to be read.

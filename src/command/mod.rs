@@ -1,4 +1,6 @@
 //! One module a command: its options, and the straight line from them to a report.
 
+pub mod baseline;
+pub mod diff;
 pub mod gpus;
 pub mod occupancy;

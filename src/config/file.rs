@@ -14,14 +14,16 @@ use crate::settle::{FailOn, did_you_mean};
 pub(super) struct ConfigFile {
     pub(super) gpus: Vec<Spanned<String>>,
     pub(super) fail_on: Option<FailOn>,
+    pub(super) baseline: Option<Spanned<String>>,
+    pub(super) ratchet: bool,
     pub(super) rules: Vec<RuleEntry>,
     pub(super) kernels: Vec<KernelEntry>,
 }
 
 const KEYS: Keys = Keys {
     of: "of a configuration",
-    known: &["gpu", "fail-on", "rules", "kernel"],
-    later: &["baseline", "ratchet", "require-reason", "source", "exclude"],
+    known: &["gpu", "fail-on", "baseline", "ratchet", "rules", "kernel"],
+    later: &["require-reason", "source", "exclude"],
 };
 
 /// Reads the text of a file: what could be understood of it, and everything that is wrong with it.
@@ -47,6 +49,11 @@ fn top(walk: &mut Walk<'_>, root: &DeTable<'_>) -> ConfigFile {
         match key.get_ref().as_ref() {
             "gpu" => file.gpus = gpus(walk, value),
             "fail-on" => file.fail_on = fail_on(walk, value),
+            "baseline" => file.baseline = baseline(walk, value),
+            "ratchet" => match value.get_ref() {
+                DeValue::Boolean(ratchet) => file.ratchet = *ratchet,
+                _ => walk.wrong_kind("`ratchet`", "true or false", value),
+            },
             "kernel" => file.kernels = kernel::read(walk, value),
             "rules" => match value.get_ref() {
                 DeValue::Table(table) => file.rules = rule::read(walk, table),
@@ -70,6 +77,17 @@ fn gpus(walk: &mut Walk<'_>, value: &Value<'_>) -> Vec<Spanned<String>> {
         names.push(Spanned::new(item.span(), name.to_owned()));
     }
     names
+}
+
+/// The path of a file.
+fn baseline(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<Spanned<String>> {
+    let path = walk.string("`baseline`", "the path of a file", value)?;
+    if path.is_empty() {
+        let help = "write it as baseline = \"warplint-baseline.json\"".to_owned();
+        walk.fault(value.span(), "`baseline` names no file", "", help);
+        return None;
+    }
+    Some(Spanned::new(value.span(), path.to_owned()))
 }
 
 fn fail_on(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<FailOn> {
@@ -135,7 +153,7 @@ mod tests {
 
     #[test]
     fn later_keys_are_refused_in_words_of_their_own() {
-        for key in ["baseline", "ratchet", "require-reason", "source", "exclude"] {
+        for key in ["require-reason", "source", "exclude"] {
             let found = faults(&format!("{key} = true\n"));
             assert_eq!(found, [format!("`{key}` is not part of warplint {} yet [{key}]", env!("CARGO_PKG_VERSION"))]);
         }

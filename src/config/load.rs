@@ -114,6 +114,7 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
         name: Some(name.to_owned()),
         text: Arc::from(text),
         fail_on: file.fail_on.unwrap_or_default(),
+        ratchet: file.ratchet,
         ..Config::default()
     };
     config.set_rules(name, text, &file.rules);
@@ -122,6 +123,10 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
             Ok(gpu) => config.gpus.push((asked.get_ref().clone(), gpu)),
             Err(fault) => faults.push(fault),
         }
+    }
+    match file.baseline.map(|asked| baseline(&asked, folder)).transpose() {
+        Ok(baseline) => config.baseline = baseline,
+        Err(fault) => faults.push(fault),
     }
     match Patterns::new(file.kernels.iter().map(|kernel| &kernel.glob)) {
         Ok(patterns) => config.patterns = patterns,
@@ -134,6 +139,27 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
     }
     config.kernels = file.kernels;
     config
+}
+
+/// The baseline that is asked for: a file in the configuration's folder or below, there already or not.
+fn baseline(asked: &Spanned<String>, folder: &Path) -> Result<(String, PathBuf), Fault> {
+    let text = asked.get_ref();
+    let path = folder.join(text);
+    let fault = |message: String, label: &str, help: &str| Fault {
+        span: asked.span(),
+        message,
+        label: label.to_owned(),
+        help: Some(help.to_owned()),
+    };
+    if leaves(folder, text, &path) {
+        let help = "a configuration reads nothing outside; `--baseline` takes a file from anywhere";
+        return Err(fault(format!("the baseline `{text}` is out of reach"), "not in the configuration's folder or below", help));
+    }
+    if path.exists() && !path.is_file() {
+        let help = "a configuration reads regular files; `--baseline` takes others too";
+        return Err(fault(format!("the baseline `{text}` is no regular file"), "", help));
+    }
+    Ok((text.clone(), path))
 }
 
 /// The GPU that is asked for, which is none of those `before` it.

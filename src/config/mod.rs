@@ -10,6 +10,7 @@ mod rule;
 mod show;
 mod walk;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -40,6 +41,10 @@ pub struct Config {
     pub gpus: Vec<(String, Gpu)>,
     /// What fails a run.
     pub fail_on: FailOn,
+    /// The baseline that runs are held against once it exists, as written, and where it is.
+    pub baseline: Option<(String, PathBuf)>,
+    /// Whether an improvement fails too, until the baseline is written anew.
+    pub ratchet: bool,
     /// Levels and options of rules.
     pub settings: Settings,
     kernels: Vec<KernelEntry>,

@@ -19,6 +19,8 @@ pub fn show(config: &Config) -> String {
         put(&mut out, "gpu", &Value::Array(names.collect()));
     }
     put(&mut out, "fail-on", &config.fail_on.name().into());
+    config.baseline.iter().for_each(|(path, _)| put(&mut out, "baseline", &path.as_str().into()));
+    put(&mut out, "ratchet", &config.ratchet.into());
     out.push_str("\n[rules]\n");
     for rule in RULES {
         put_rule(&mut out, config, rule, &rule.page());

@@ -152,6 +152,8 @@ fn outside_blocks(body: &str) -> impl Iterator<Item = &str> {
 struct Example<'a> {
     args: Vec<&'a str>,
     config: Option<String>,
+    /// The log of an earlier build, which the input is held against.
+    before: Option<String>,
     /// A source, which may come with a log.
     source: Option<String>,
     input: Option<String>,
@@ -159,13 +161,15 @@ struct Example<'a> {
 }
 
 /// The examples of a page: blocks of `ptxas`, `ptx` or `cuda`, each followed by one of `finding` unless it is `clean`. A block
-/// of `toml` is the configuration for the next one, and one of `cuda` with another input behind it the source of that.
+/// of `toml` is the configuration for the next one, and one of `cuda` with another input behind it the source of that. One of
+/// `ptxas,before` is the build that `baseline write` is given before all that follow.
 fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
     let mut examples: Vec<Example> = Vec::new();
     // Whether the last block of input still wants its finding.
     let mut open = false;
     let mut config = None;
     let mut source: Option<String> = None;
+    let mut before: Option<String> = None;
     let mut lines = body.lines();
     while let Some(line) = lines.next() {
         let Some(info) = line.strip_prefix("~~~") else { continue };
@@ -173,6 +177,7 @@ fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
         let mut words = info.split_whitespace();
         match words.next() {
             Some("toml") if !open => config = Some(block.join("\n")),
+            Some("ptxas,before") if !open => before = Some(block.iter().map(|line| format!("{line}\n")).collect()),
             Some(kind @ ("cuda" | "cuda,clean")) if !open && source.is_none() => {
                 let text = block.iter().map(|line| format!("{line}\n")).collect();
                 if kind == "cuda" && !is_followed_by_finding(lines.clone()) {
@@ -180,13 +185,13 @@ fn examples(body: &str) -> Result<Vec<Example<'_>>, String> {
                     continue;
                 }
                 let (args, config, source) = (words.collect(), config.take(), Some(text));
-                examples.push(Example { args, config, source, input: None, expected: Vec::new() });
+                examples.push(Example { args, config, before: None, source, input: None, expected: Vec::new() });
                 open = kind == "cuda";
             }
             Some(kind @ ("ptxas" | "ptxas,clean" | "ptx" | "ptx,clean")) if !open => {
                 let input = Some(block.iter().map(|line| format!("{line}\n")).collect());
                 let (args, config, source) = (words.collect(), config.take(), source.take());
-                examples.push(Example { args, config, source, input, expected: Vec::new() });
+                examples.push(Example { args, config, before: before.clone(), source, input, expected: Vec::new() });
                 open = !kind.ends_with(",clean");
             }
             Some("finding") if open => {
@@ -211,7 +216,7 @@ fn is_followed_by_finding<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool 
 impl Example<'_> {
     /// What is wrong with it, if anything.
     fn complaint(&self) -> Option<String> {
-        let actual = lint(self.source.as_deref(), self.input.as_deref(), &self.args, self.config.as_deref());
+        let actual = self.lint();
         (actual != self.expected).then(|| {
             format!(
                 "linted with {:?}, this\n\n{}{}\nis expected to give\n\n    {}\n\nand gives\n\n    {}",
@@ -225,31 +230,46 @@ impl Example<'_> {
     }
 }
 
-/// The findings of all rules as `-f short` prints them, without their places.
-fn lint(source: Option<&str>, log: Option<&str>, args: &[&str], config: Option<&str>) -> Vec<String> {
-    // No kernel of an example is declared in a source that lies around.
-    let fixed = ["warplint", "--passthrough", "none", "--source", "Cargo.toml", "-f", "short"];
-    let mut args: Vec<OsString> = fixed.iter().chain(args).map(OsString::from).collect();
-    match config {
-        Some(text) => {
-            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("example.toml");
+impl Example<'_> {
+    /// The findings of all rules as `-f short` prints them, without their places.
+    fn lint(&self) -> Vec<String> {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let file = |name: &str, text: &str| -> OsString {
+            let path = folder.join(name);
             fs::write(&path, text).expect("a file for the example");
-            args.extend(["--config".into(), path.into()]);
+            path.into()
+        };
+        // No kernel of an example is declared in a source that lies around.
+        let fixed = ["--passthrough", "none", "--source", "Cargo.toml"];
+        let mut options: Vec<OsString> = fixed.iter().chain(&self.args).map(OsString::from).collect();
+        match &self.config {
+            Some(text) => options.extend(["--config".into(), file("example.toml", text)]),
+            None => options.push("--isolated".into()),
         }
-        None => args.push("--isolated".into()),
+        if let Some(log) = &self.before {
+            let baseline = folder.join("example.json");
+            let _ = fs::remove_file(&baseline);
+            options.extend(["--baseline".into(), baseline.into()]);
+            let write = ["warplint", "baseline", "write", "-q"].iter().map(OsString::from);
+            assert_eq!(run_with(write.chain(options.clone()).chain(["-".into()]).collect(), log), "");
+        }
+        let mut args: Vec<OsString> = ["warplint", "-f", "short"].iter().map(OsString::from).chain(options).collect();
+        args.extend(self.source.as_ref().map(|text| file("example.cu", text)));
+        args.extend(self.input.as_ref().map(|_| "-".into()));
+        let report = run_with(args, self.input.as_deref().unwrap_or_default());
+        // A message may name the file, which lies where the tests do.
+        let report = report.replace(&format!("{}/", folder.display()), "");
+        report.lines().map(without_place).map(str::to_owned).collect()
     }
-    if let Some(text) = source {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("example.cu");
-        fs::write(&path, text).expect("a file for the example");
-        args.push(path.into());
-    }
-    args.extend(log.map(|_| "-".into()));
-    let log = log.unwrap_or_default();
+}
+
+/// What a run says, on both streams.
+fn run_with(args: Vec<OsString>, input: &str) -> String {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     run(
         args,
         &mut Streams {
-            stdin: &mut log.as_bytes(),
+            stdin: &mut input.as_bytes(),
             stdin_is_terminal: false,
             stderr_is_terminal: false,
             stdout: &mut stdout,
@@ -257,8 +277,7 @@ fn lint(source: Option<&str>, log: Option<&str>, args: &[&str], config: Option<&
             terminal: None,
         },
     );
-    let report = String::from_utf8_lossy(&stdout) + String::from_utf8_lossy(&stderr);
-    report.lines().map(without_place).map(str::to_owned).collect()
+    String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr)
 }
 
 /// A line without `<stdin>:3:17: `.

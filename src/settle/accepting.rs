@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::fingerprint::distinction;
 use super::{Settled, Verdict};
-use crate::baseline::{Accepted, Against, Baseline, Figures, From, Key, Seen, name_key, normalised};
+use crate::baseline::{Accepted, Against, Baseline, Figures, From, Key, KeyRef, LaunchFigures, Seen, name_key, normalised};
 use crate::finding::{Finding, Level, Subject};
 use crate::model::{Kernel, Place};
 use crate::rules::comparable;
@@ -91,7 +91,8 @@ fn identity(verdict: &Verdict<'_>, one: &Settled, root: &str) -> Option<Accepted
         kernel: finding.kernel.map(|name| name_key(report.names.get(name)).into()),
         arch: finding.arch,
         rule: rule.into(),
-        gpu: finding.gpu.as_deref().map(Into::into),
+        // One that follows the architecture says nothing more.
+        gpu: finding.gpu.as_deref().filter(|gpu| finding.arch.is_none_or(|arch| arch.device().to_string() != **gpu)).map(Into::into),
         path: path.map(|path| normalised(path, root).into()),
         from: from(verdict, one),
         fingerprint: distinction(report, &one.hit, &finding).map(String::into_boxed_str),
@@ -207,6 +208,21 @@ impl Verdict<'_> {
         seen
     }
 
+    /// The kernels whose block the baseline knows and this run does not: what depends on it is not gone, but out of sight.
+    fn without_block(&self, against: &Against) -> HashSet<Key> {
+        let (report, numbers) = (self.context.report, self.context.numbers);
+        let mut blind = HashSet::new();
+        for (at, kernel) in report.kernels.iter().enumerate() {
+            let Some(key) = Key::of(report, kernel) else { continue };
+            let known = against.baseline.of(&key.kernel, key.arch);
+            let tells = |figures: &Figures| figures.launches.iter().any(LaunchFigures::is_told);
+            if known.iter().any(tells) && !Figures::of(report, numbers, at).is_some_and(|now| tells(&now)) {
+                blind.insert(key);
+            }
+        }
+        blind
+    }
+
     /// Kernels of the baseline that this run has not.
     #[must_use]
     pub fn vanished(&self) -> usize {
@@ -223,7 +239,25 @@ impl Verdict<'_> {
         }
         let seen = self.seen(&against.root);
         let runs = |rule: &str| self.rules.iter().any(|active| active.rule.id == rule && active.level > Level::Allow);
-        let gone = self.left.iter().filter(|(accepted, _)| seen.covers(accepted) && runs(&accepted.rule));
+        // A finding whose place another has taken is no improvement.
+        let report = self.context.report;
+        let on = |one: &Settled| {
+            let name = super::name_of(&self.context, &one.hit)?;
+            let arch = self.context.kernel_of(&one.hit).and_then(|kernel| kernel.arch);
+            Some(Key { kernel: name_key(report.names.get(name)).into(), arch })
+        };
+        let new: HashSet<Key> = self.settled.iter().filter_map(on).collect();
+        let is_replaced = |accepted: &Accepted| {
+            let key = accepted.kernel.as_deref().map(|kernel| KeyRef { kernel, arch: accepted.arch });
+            key.is_some_and(|key| new.contains(&key))
+        };
+        let blind = self.without_block(against);
+        let is_gone = |accepted: &Accepted| {
+            let key = accepted.kernel.as_deref().map(|kernel| KeyRef { kernel, arch: accepted.arch });
+            let is_blind = key.is_some_and(|key| blind.contains(&key));
+            seen.covers(accepted) && runs(&accepted.rule) && !is_replaced(accepted) && !is_blind
+        };
+        let gone = self.left.iter().filter(|(accepted, _)| is_gone(accepted));
         gone.map(|(_, count)| count).sum()
     }
 }

@@ -64,7 +64,8 @@ impl Filter {
     /// Whether a kernel is asked about that has one of these names.
     #[must_use]
     pub fn keeps(&self, names: &[&[u8]], arch: Option<Arch>) -> bool {
-        let of_name = |(_, glob): &(String, GlobMatcher)| names.iter().any(|name| any_form(name, |form| glob.is_match(form)));
+        let of_name =
+            |(_, glob): &(String, GlobMatcher)| names.iter().any(|name| any_form(name, |form| glob.is_match(form)));
         self.arch.as_ref().is_none_or(|(_, wanted)| arch == Some(*wanted)) && self.kernel.as_ref().is_none_or(of_name)
     }
 

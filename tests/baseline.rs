@@ -79,7 +79,8 @@ fn record(name: &str, arch: &str, registers: u32, spill: u32) -> String {
 }
 
 fn log(root: &Path, file: &str, kernels: &[(&str, u32, u32)]) {
-    let text: String = kernels.iter().map(|(name, registers, spill)| record(name, "sm_80", *registers, *spill)).collect();
+    let text: String =
+        kernels.iter().map(|(name, registers, spill)| record(name, "sm_80", *registers, *spill)).collect();
     fs::write(root.join(file), text).unwrap();
 }
 
@@ -227,7 +228,8 @@ fn kernels_of_one_name_are_not_mixed_up() {
     assert_eq!(check(&twins(8, 16)), 0, "either may be the other");
     assert_eq!(check(&twins(0, 24)), 1);
     // A third of the same name is a new kernel, and which one it is nobody knows.
-    let three = [&twins(0, 16)[..], &[("_ZN36_GLOBAL__N__11111111_4_c_cu_884ad2bb4kernEPi".to_owned(), 32, 99)]].concat();
+    let three =
+        [&twins(0, 16)[..], &[("_ZN36_GLOBAL__N__11111111_4_c_cu_884ad2bb4kernEPi".to_owned(), 32, 99)]].concat();
     assert_eq!(check(&three), 0);
 }
 
@@ -326,7 +328,8 @@ fn a_baseline_of_other_kernels_is_noted() {
     write(&root, &["a.log"]);
     fs::write(root.join("b.log"), record("a", "sm_90", 255, 0)).unwrap();
     let (found, status) = lint(&root, &["--baseline", FILE, "--allow", "occupancy", "b.log"]);
-    let note = "the only kernel of this input is not in warplint-baseline.json, which has 1 kernel: no figure was compared";
+    let note =
+        "the only kernel of this input is not in warplint-baseline.json, which has 1 kernel: no figure was compared";
     assert_eq!((found, status), (vec![format!("note[regression] {note}")], 0));
 }
 
@@ -383,7 +386,10 @@ fn a_broken_baseline_is_told_at_its_place_and_left_alone() {
     let root = repository("broken");
     log(&root, "a.log", &[("k", 32, 0)]);
     for (content, expected) in [
-        ("{\n  \"version\": 1,\n  \"format\": \"warplint-baseline\",\n  \"kernels\": [{\"kernel\": \"k\", \"registers\": \"x\"}]\n}\n", "b.json:4:"),
+        (
+            "{\n  \"version\": 1,\n  \"format\": \"warplint-baseline\",\n  \"kernels\": [{\"kernel\": \"k\", \"registers\": \"x\"}]\n}\n",
+            "b.json:4:",
+        ),
         ("<<<<<<< HEAD\n", "is no JSON"),
         ("{\"version\": 7}\n", "version 7"),
         ("{\"version\": 1, \"kernels\": []}\n", "is not a baseline"),
@@ -468,7 +474,11 @@ fn diff_reads_logs_reports_and_baselines_alike() {
     }
     let expected = said(&root, &["diff", "--block", "256", "a.log", "b.log"]);
     assert_eq!(expected.1, 1);
-    assert!(expected.0.ends_with("3 kernels compared: 1 worse, 1 better, 1 changed, 1 added, 1 removed\n"), "{}", expected.0);
+    assert!(
+        expected.0.ends_with("3 kernels compared: 1 worse, 1 better, 1 changed, 1 added, 1 removed\n"),
+        "{}",
+        expected.0
+    );
     for old in ["a.log", "a.json", "a.kernels.json", "a.baseline.json"] {
         for new in ["b.log", "b.json", "b.kernels.json", "b.baseline.json"] {
             assert_eq!(said(&root, &["diff", "--block", "256", old, new]), expected, "{old} {new}");
@@ -479,7 +489,10 @@ fn diff_reads_logs_reports_and_baselines_alike() {
     assert_eq!(json["version"], 1);
     let changes = json["changes"].as_array().unwrap();
     let shown: Vec<_> = changes.iter().map(|one| format!("{} {}", one["kernel"], one["status"])).collect();
-    assert_eq!(shown, ["\"a\" \"worse\"", "\"b\" \"better\"", "\"c\" \"changed\"", "\"new\" \"added\"", "\"gone\" \"removed\""]);
+    assert_eq!(
+        shown,
+        ["\"a\" \"worse\"", "\"b\" \"better\"", "\"c\" \"changed\"", "\"new\" \"added\"", "\"gone\" \"removed\""]
+    );
     assert_eq!((&changes[0]["before"]["registers"], &changes[0]["after"]["registers"]), (&32.into(), &40.into()));
     assert!(changes[3]["before"].is_null() && changes[4]["after"].is_null());
     let (text, status) = said(&root, &["diff", "--kernel", "c", "a.log", "b.log"]);

@@ -24,8 +24,7 @@ pub enum Status {
 
 impl Status {
     /// All, in the order in which they are shown.
-    pub const ALL: [Status; 5] =
-        [Status::Worse, Status::Better, Status::Changed, Status::Added, Status::Removed];
+    pub const ALL: [Status; 5] = [Status::Worse, Status::Better, Status::Changed, Status::Added, Status::Removed];
 
     /// Its name in JSON, and for people.
     #[must_use]

@@ -17,6 +17,9 @@ const VERSION: u64 = 1;
 /// Bytes that are read at most.
 pub const MOST: u64 = 1 << 30;
 
+/// What is said of a form that comes later.
+const LATER: &str = "a form that comes later";
+
 /// Bytes of a line that are shown around a fault.
 const AROUND: usize = 40;
 
@@ -29,7 +32,7 @@ pub struct Fault {
     pub message: String,
     /// The line, from 1.
     pub line: u32,
-    /// What the line has around the place, safe to print.
+    /// What the line has around the place, and the line before it where there is one, safe to print.
     pub text: String,
     /// The place in that text.
     pub span: Range<usize>,
@@ -85,7 +88,7 @@ fn parse(content: &[u8], only_baseline: bool) -> Result<(Baseline, usize), Fault
     let foreign = |message: &str| Err(whole(content, FaultKind::Foreign, message));
     let is_baseline = document.format.as_deref() == Some(FORMAT);
     match (document.version, document.kernels) {
-        (Some(newer), _) if newer > VERSION => Err(whole(content, FaultKind::Newer(newer), "written by a later warplint")),
+        (Some(newer), _) if newer > VERSION => Err(whole(content, FaultKind::Newer(newer), LATER)),
         (Some(VERSION), _) if only_baseline && !is_baseline => foreign("this has no `format` of a baseline"),
         (Some(VERSION), Some(kernels)) => {
             let mut baseline = Baseline { kernels: kernels.all, ..Baseline::default() };
@@ -124,11 +127,10 @@ fn fault(content: &[u8], error: &serde_json::Error) -> Fault {
     let message = told.rsplit_once(" at line ").map_or(told.as_str(), |(message, _)| message);
     // A later version may say the same otherwise.
     let later = serde_json::from_slice::<Head>(content).ok().and_then(|head| head.version).filter(|one| *one > VERSION);
-    let kind = match later {
-        Some(version) => FaultKind::Newer(version),
-        None if error.is_data() => FaultKind::Broken,
-        None => FaultKind::NoJson,
-    };
+    if let Some(version) = later {
+        return whole(content, FaultKind::Newer(version), LATER);
+    }
+    let kind = if error.is_data() { FaultKind::Broken } else { FaultKind::NoJson };
     at(content, kind, message, error.line(), error.column())
 }
 
@@ -149,7 +151,11 @@ fn at(content: &[u8], kind: FaultKind, message: &str, line: usize, column: usize
         let text = String::from_utf8_lossy(bytes).replace(['\t', '\r'], " ");
         symbol::printable(&text).into_owned()
     };
-    let before = clean(&text[place.saturating_sub(AROUND)..place]);
+    let lines_before = &content[..start.saturating_sub(1)];
+    let last = memchr::memrchr(b'\n', lines_before).map_or(0, |feed| feed + 1);
+    let above = &lines_before[last..lines_before.len().min(last + 2 * AROUND)];
+    let above = if start > 0 { format!("{}\n", clean(above)) } else { String::new() };
+    let before = above + &clean(&text[place.saturating_sub(AROUND)..place]);
     let mark = clean(&text[place..text.len().min(place + 1)]);
     let after = clean(&text[text.len().min(place + 1)..text.len().min(place + AROUND)]);
     let span = before.len()..before.len() + mark.len();
@@ -304,7 +310,11 @@ mod tests {
             "\"occupancy\": [{\"gpu\": \"x\", \"block\": [1,1,1], \"occupancy\": 7}]",
             "\"toolkit\": \"new\"",
         ] {
-            assert_eq!(with(&format!("\"kernels\": [{{\"kernel\": \"k\", {wrong}}}]}}")).0, FaultKind::Broken, "{wrong}");
+            assert_eq!(
+                with(&format!("\"kernels\": [{{\"kernel\": \"k\", {wrong}}}]}}")).0,
+                FaultKind::Broken,
+                "{wrong}"
+            );
         }
         for (text, kind) in [
             ("{}", FaultKind::Foreign),

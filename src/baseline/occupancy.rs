@@ -67,7 +67,8 @@ pub fn places<'g>(gpus: impl IntoIterator<Item = &'g Gpu>, before: &Figures, aft
         let of = |figures: &Figures| figures.launches.iter().find_map(|launch| launch.dynamic_shared);
         blocks.push((None, of(after).or_else(|| of(before)).unwrap_or_default()));
     }
-    let at = |gpu: &'g Gpu| blocks.iter().map(move |(block, dynamic)| At { gpu, block: *block, dynamic_shared: *dynamic });
+    let at =
+        |gpu: &'g Gpu| blocks.iter().map(move |(block, dynamic)| At { gpu, block: *block, dynamic_shared: *dynamic });
     gpus.into_iter().flat_map(at).collect()
 }
 

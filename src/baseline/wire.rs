@@ -83,7 +83,12 @@ pub(super) struct WireKernel {
     #[serde(skip_serializing)]
     #[serde(default)]
     ambiguous: bool,
-    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "toolkit", serialize_with = "as_text")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        default,
+        deserialize_with = "toolkit",
+        serialize_with = "as_text"
+    )]
     toolkit: Option<Toolkit>,
     #[serde(skip_serializing)]
     launch: Option<WireLaunch>,
@@ -244,7 +249,8 @@ impl Kernels {
         let (source, dynamic) = wire.launch.map_or((None, None), |one| (one.block_source, one.dynamic_shared_bytes));
         let launch = |one: WireOccupancy| {
             let [x, y, z] = one.block;
-            let source = one.block_source.or_else(|| source.clone()).unwrap_or_else(|| BlockSource::Sweep.name().into());
+            let source =
+                one.block_source.or_else(|| source.clone()).unwrap_or_else(|| BlockSource::Sweep.name().into());
             Some(LaunchFigures {
                 gpu: one.gpu.into(),
                 block: BlockSize::new(x, y, z).ok()?,
@@ -278,7 +284,8 @@ impl WireKernel {
     pub(super) fn new(key: &Key, figures: &Figures, usual: Option<Toolkit>) -> WireKernel {
         let bytes = |size: Option<Bytes>| size.map(Bytes::get);
         // What was read from a baseline is demangled already, and is no mangled name.
-        let called = figures.name.as_deref().map(|name| symbol::demangle(name.as_bytes()).unwrap_or_else(|| name.into()));
+        let called =
+            figures.name.as_deref().map(|name| symbol::demangle(name.as_bytes()).unwrap_or_else(|| name.into()));
         let occupancy = |one: &LaunchFigures| WireOccupancy {
             gpu: one.gpu.as_ref().into(),
             block: one.block.dimensions(),

@@ -19,7 +19,15 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub input: InputArgs,
     /// Output format: human, markdown (for a comment on a pull request), json
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output", hide_possible_values = true)]
+    #[arg(
+        short,
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        help_heading = "Output",
+        hide_possible_values = true
+    )]
     pub format: DiffFormat,
     /// Write the table there, whole or not at all
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]

@@ -153,7 +153,11 @@ fn baseline(asked: &Spanned<String>, folder: &Path) -> Result<(String, PathBuf),
     };
     if leaves(folder, text, &path) {
         let help = "a configuration reads nothing outside; `--baseline` takes a file from anywhere";
-        return Err(fault(format!("the baseline `{text}` is out of reach"), "not in the configuration's folder or below", help));
+        return Err(fault(
+            format!("the baseline `{text}` is out of reach"),
+            "not in the configuration's folder or below",
+            help,
+        ));
     }
     if path.exists() && !path.is_file() {
         let help = "a configuration reads regular files; `--baseline` takes others too";

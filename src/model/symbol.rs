@@ -493,7 +493,8 @@ pub fn key(name: &[u8]) -> Cow<'_, [u8]> {
     let mut copied = 0;
     // In every such name stands this.
     for at in memchr::memmem::find_iter(name, b"AL_") {
-        let Some(span) = FOLDED.iter().find_map(|lead| namespace(name, at, lead)).filter(|span| span.start >= copied) else {
+        let Some(span) = FOLDED.iter().find_map(|lead| namespace(name, at, lead)).filter(|span| span.start >= copied)
+        else {
             continue;
         };
         stable.extend_from_slice(&name[copied..span.start]);

@@ -281,7 +281,10 @@ mod tests {
         for (text, expected) in [
             ("Cuda compilation tools, release 13.5, V13.5.37\n", Some("13.5")),
             ("-- The CUDA compiler identification is NVIDIA 12.4.131\n", Some("12.4")),
-            ("#$ gcc -D__NVCC__ -D__CUDACC_VER_MAJOR__=13 -D__CUDACC_VER_MINOR__=0 -D__CUDACC_VER_BUILD__=88 x", Some("13.0")),
+            (
+                "#$ gcc -D__NVCC__ -D__CUDACC_VER_MAJOR__=13 -D__CUDACC_VER_MINOR__=0 -D__CUDACC_VER_BUILD__=88 x",
+                Some("13.0"),
+            ),
             ("#$ gcc -D__CUDACC_VER_MAJOR__=13", None),
             ("-- The CUDA compiler identification is Clang 17.0.1\n", None),
             ("CUDA 12.4", None),

@@ -41,7 +41,11 @@ impl Written<'_> {
             let parts = [
                 (counts.new as u64, "new kernel", "new kernels"),
                 (counts.changed as u64, "kernel with other figures", "kernels with other figures"),
-                (counts.kept as u64, "kernel kept that this build did not have", "kernels kept that this build did not have"),
+                (
+                    counts.kept as u64,
+                    "kernel kept that this build did not have",
+                    "kernels kept that this build did not have",
+                ),
                 (counts.findings_dropped, "finding gone", "findings gone"),
             ];
             let said: Vec<String> = parts
@@ -57,7 +61,9 @@ impl Written<'_> {
         match self.left_out {
             0 => Ok(()),
             1 => writeln!(out, "1 kernel is left out: interleaved output leaves open whose its figures are"),
-            count => writeln!(out, "{count} kernels are left out: interleaved output leaves open whose their figures are"),
+            count => {
+                writeln!(out, "{count} kernels are left out: interleaved output leaves open whose their figures are")
+            }
         }
     }
 }

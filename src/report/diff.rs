@@ -40,7 +40,11 @@ pub fn diff_human(changes: &Changes, ambiguous: usize, style: Style, out: &mut d
     }
     if ambiguous > 0 {
         let kernels = counted(ambiguous, "kernel");
-        writeln!(out, "{}", style.faint(format!("{kernels} left out: interleaved output leaves open whose the figures are")))?;
+        writeln!(
+            out,
+            "{}",
+            style.faint(format!("{kernels} left out: interleaved output leaves open whose the figures are"))
+        )?;
     }
     writeln!(out, "{}", summary(changes))
 }
@@ -141,7 +145,8 @@ pub fn diff_markdown(changes: &Changes, ambiguous: usize, out: &mut dyn Write) -
         let kernels = counted(ambiguous, "kernel");
         writeln!(out, "\n{kernels} left out: interleaved output leaves open whose the figures are.")?;
     }
-    let (moved, others): (Vec<&Change>, Vec<&Change>) = changes.all.iter().partition(|change| change.status < Status::Added);
+    let (moved, others): (Vec<&Change>, Vec<&Change>) =
+        changes.all.iter().partition(|change| change.status < Status::Added);
     rows(&moved, out)?;
     if others.is_empty() {
         return Ok(());

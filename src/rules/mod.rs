@@ -72,8 +72,8 @@ use crate::suppress::Remark;
 use standing::is_device_runtime;
 
 pub use barrier_in_divergent_branch::loudest as loudest_of_barrier;
-pub use regression::comparable;
 pub use page::{Group, Head, Page, PageError, Setting};
+pub use regression::comparable;
 
 /// A rule as registered.
 pub struct Rule {

@@ -332,7 +332,8 @@ fn of_all(context: &Context<'_>, options: &Options, against: &Against) -> Findin
     });
     let said: Vec<String> = kernels.into_iter().chain(findings).collect();
     let until = if against.ratchet { ", and `ratchet` wants that written down" } else { "" };
-    let named: Vec<String> = better.iter().take(NAMED).map(|(one, found)| improved(context, &build, one, found)).collect();
+    let named: Vec<String> =
+        better.iter().take(NAMED).map(|(one, found)| improved(context, &build, one, found)).collect();
     let more = better.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     let named = if named.is_empty() { String::new() } else { format!("{}{more}. ", named.join("; ")) };

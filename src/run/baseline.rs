@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use miette::Diagnostic;
 
+use super::Examined;
 use super::broken_file::{BASELINE, BrokenFile, content, shown};
 use super::failures::NoKernels;
 use super::{Streams, around, config_of, depth, examine, places_around, set_levels, short_help, sources_wanted};
-use super::Examined;
 use crate::baseline::{self, Against, Baseline};
 use crate::command::baseline::{BaselineArgs, BaselineCommand};
 use crate::config::Config;
@@ -44,7 +44,9 @@ struct NothingMeasured {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 enum Refused {
     #[error("the build failed, so `{name}` was left as it was: first with `{said}`")]
-    #[diagnostic(help("`warplint` on the same input shows every error; write the baseline from a build that succeeds"))]
+    #[diagnostic(help(
+        "`warplint` on the same input shows every error; write the baseline from a build that succeeds"
+    ))]
     Failed { name: String, said: String },
     #[error("not all of the input could be read, so `{name}` was left as it was")]
     Unreadable { name: String },
@@ -163,4 +165,3 @@ fn refuse(read: &Examined, name: &str) -> miette::Result<()> {
     }
     Ok(())
 }
-

@@ -24,7 +24,9 @@ pub(super) struct BrokenFile {
 impl BrokenFile {
     pub(super) fn new(path: &Path, wanted: &'static str, fault: Fault) -> BrokenFile {
         let name = shown(path);
-        let excerpt = Excerpt::of_line(&name, fault.line, fault.text.clone());
+        let above = fault.text[..fault.span.start].matches('\n').count();
+        let first = fault.line.saturating_sub(u32::try_from(above).unwrap_or_default());
+        let excerpt = Excerpt::of_line(&name, first, fault.text.clone());
         BrokenFile { name, wanted, fault, excerpt }
     }
 

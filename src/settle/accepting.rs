@@ -6,7 +6,9 @@ use hashbrown::{HashMap, HashSet};
 
 use super::fingerprint::distinction;
 use super::{Settled, Verdict};
-use crate::baseline::{Accepted, Against, Baseline, Figures, From, Key, KeyRef, LaunchFigures, Seen, name_key, normalised};
+use crate::baseline::{
+    Accepted, Against, Baseline, Figures, From, Key, KeyRef, LaunchFigures, Seen, name_key, normalised,
+};
 use crate::finding::{Finding, Level, Subject};
 use crate::model::{Kernel, Place};
 use crate::rules::comparable;
@@ -53,7 +55,9 @@ pub(super) fn accept(verdict: &Verdict<'_>, against: &Against) -> Acceptance {
     }
     for (at, asked) in open {
         let by_cap = alike.get_mut(&loose(&asked)).into_iter().flatten();
-        let Some(candidates) = by_cap.skip(asked.cap as usize).find(|candidates| !candidates.is_empty()) else { continue };
+        let Some(candidates) = by_cap.skip(asked.cap as usize).find(|candidates| !candidates.is_empty()) else {
+            continue;
+        };
         let count = candidates.last().and_then(|found| acceptance.left.get_mut(found));
         let Some(count) = count else { continue };
         *count -= 1;
@@ -92,7 +96,11 @@ fn identity(verdict: &Verdict<'_>, one: &Settled, root: &str) -> Option<Accepted
         arch: finding.arch,
         rule: rule.into(),
         // One that follows the architecture says nothing more.
-        gpu: finding.gpu.as_deref().filter(|gpu| finding.arch.is_none_or(|arch| arch.device().to_string() != **gpu)).map(Into::into),
+        gpu: finding
+            .gpu
+            .as_deref()
+            .filter(|gpu| finding.arch.is_none_or(|arch| arch.device().to_string() != **gpu))
+            .map(Into::into),
         path: path.map(|path| normalised(path, root).into()),
         from: from(verdict, one),
         fingerprint: distinction(report, &one.hit, &finding).map(String::into_boxed_str),
@@ -161,7 +169,9 @@ impl Verdict<'_> {
         let mut baseline = Baseline::default();
         for (at, kernel) in comparable(context) {
             let Some(key) = Key::of(context.report, kernel) else { continue };
-            let Some(figures) = Figures::of(context.report, context.numbers, at).filter(Figures::is_known) else { continue };
+            let Some(figures) = Figures::of(context.report, context.numbers, at).filter(Figures::is_known) else {
+                continue;
+            };
             // What is doubtful in part would take the place of what is sure.
             if !kernel.ambiguous {
                 baseline.kernels.entry(key).or_default().push(figures);

@@ -420,7 +420,8 @@ impl Verdict<'_> {
         let Some((index, active)) = (0_u16..).zip(self.rules).find(|(_, active)| active.rule.id == REGRESSION) else {
             return;
         };
-        let mut found = Sorted { settled: std::mem::take(&mut self.settled), allowed: std::mem::take(&mut self.allowed) };
+        let mut found =
+            Sorted { settled: std::mem::take(&mut self.settled), allowed: std::mem::take(&mut self.allowed) };
         found.run(&self.context, index, active, self.allows, silencer, hits);
         found.settled.sort_by_key(|one| one.order);
         (self.settled, self.allowed) = (found.settled, found.allowed);

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::occupancy::{At, AtBlock, at_block, places};
+use super::occupancy::{At, AtBlock, Occupancies, places};
 use super::{Baseline, Figures, Key};
 use crate::gpu::Gpu;
 use crate::model::{Arch, Toolkit};
@@ -55,11 +55,11 @@ pub struct Difference {
 impl Difference {
     /// How `after` differs from `before` at these places.
     #[must_use]
-    pub fn of(before: &Figures, after: &Figures, at: &[At<'_>]) -> Difference {
+    pub fn of(before: &Figures, after: &Figures, at: &[At<'_>], known: &mut Occupancies) -> Difference {
         let spill = before.spill().zip(after.spill()).filter(|(before, after)| before != after);
         let mut difference = Difference { spill, ..Difference::default() };
         for at in at {
-            let Some(found) = at_block(before, after, at) else { continue };
+            let Some(found) = known.at(before, after, at) else { continue };
             let by = |known: &Option<AtBlock>| known.as_ref().map_or(0, |known| known.after.abs_diff(known.before));
             let moved = found.after.abs_diff(found.before);
             if found.after < found.before && moved > by(&difference.fall) {
@@ -139,7 +139,7 @@ impl Changes {
 /// What changed from `old` to `new`, on these GPUs, or on each kernel's own where there are none.
 #[must_use]
 pub fn compare(old: &Baseline, new: &Baseline, gpus: &[Gpu]) -> Changes {
-    let mut pairs = Pairs { gpus, own: HashMap::new() };
+    let mut pairs = Pairs { gpus, own: HashMap::new(), known: Occupancies::default() };
     let mut changes = Changes { toolkits: toolkits(old, new), ..Changes::default() };
     for (key, news) in &new.kernels {
         match old.kernels.get(key) {
@@ -175,6 +175,7 @@ fn alone(status: Status, key: &Key, figures: &[Figures]) -> Option<Change> {
 struct Pairs<'g> {
     gpus: &'g [Gpu],
     own: HashMap<Arch, Option<Gpu>>,
+    known: Occupancies,
 }
 
 impl Pairs<'_> {
@@ -197,7 +198,7 @@ impl Pairs<'_> {
         let own = key.arch.and_then(|arch| self.own.entry(arch).or_insert_with(|| Gpu::of(arch)).as_ref());
         let asked = self.gpus.iter().filter(|gpu| key.arch.is_none_or(|arch| gpu.runs(arch)));
         let gpus: Vec<&Gpu> = if self.gpus.is_empty() { own.into_iter().collect() } else { asked.collect() };
-        let difference = Difference::of(&before, &after, &places(gpus, &before, &after));
+        let difference = Difference::of(&before, &after, &places(gpus, &before, &after), &mut self.known);
         let status = match (difference.is_worse(), difference.is_better()) {
             (true, _) => Status::Worse,
             (false, true) => Status::Better,

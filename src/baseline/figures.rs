@@ -41,8 +41,8 @@ pub struct LaunchFigures {
     pub gpu: Box<str>,
     /// The block; the best one where `source` says that none is known.
     pub block: BlockSize,
-    /// Where the block comes from, as in the JSON report.
-    pub source: Box<str>,
+    /// Where the block comes from.
+    pub source: BlockSource,
     /// Dynamic shared memory, where it is told.
     pub dynamic_shared: Option<Bytes>,
     /// Active warps over those that the SM can hold.
@@ -53,7 +53,7 @@ impl LaunchFigures {
     /// Whether somebody told the block.
     #[must_use]
     pub fn is_told(&self) -> bool {
-        &*self.source != BlockSource::Sweep.name()
+        self.source != BlockSource::Sweep
     }
 }
 
@@ -62,24 +62,39 @@ impl Figures {
     #[must_use]
     pub fn of(report: &Report, numbers: &Numbers, at: usize) -> Option<Figures> {
         let kernel = report.kernels.get(at)?;
+        let mut figures = Figures::plain(kernel);
+        figures.name = kernel.name.map(|name| String::from_utf8_lossy(report.names.get(name)).into());
+        figures.set_in(report, numbers, at, kernel);
+        Some(figures)
+    }
+
+    /// The figures of a kernel alone: most are those of the build before, and then nothing else matters.
+    #[must_use]
+    pub fn plain(kernel: &Kernel) -> Figures {
         let (sure, framed) = (!kernel.ambiguous, !(kernel.ambiguous && kernel.frame_ambiguous));
         let resources = &kernel.resources;
-        Some(Figures {
-            name: kernel.name.map(|name| String::from_utf8_lossy(report.names.get(name)).into()),
+        Figures {
+            name: None,
             is_function: kernel.kind == Kind::Function,
             registers: resources.registers.filter(|_| sure),
             barriers: resources.barriers.filter(|_| sure),
             spill_stores: resources.spill_stores.filter(|_| framed),
             spill_loads: resources.spill_loads.filter(|_| framed),
-            // A bound that the compiler does not know is no figure.
             stack: resources.stack.filter(|_| framed),
+            // A bound that the compiler does not know is no figure.
             cumulative_stack: resources.cumulative_stack.filter(|_| sure && !kernel.unbounded_stack),
             static_shared: resources.static_shared.filter(|_| sure),
             linked: Some(kernel.linked),
             records: kernel.records.max(1),
-            toolkit: toolkit(report, kernel),
-            launches: launches(numbers, at, kernel),
-        })
+            toolkit: None,
+            launches: Vec::new(),
+        }
+    }
+
+    /// Adds what the run knows of the kernel beside its figures.
+    pub fn set_in(&mut self, report: &Report, numbers: &Numbers, at: usize, kernel: &Kernel) {
+        self.toolkit = toolkit(report, kernel);
+        self.launches = launches(numbers, at, kernel);
     }
 
     /// Whether any figure is.
@@ -168,7 +183,7 @@ fn launches(numbers: &Numbers, at: usize, kernel: &Kernel) -> Vec<LaunchFigures>
     let one = |judged: &crate::analyse::Judged| LaunchFigures {
         gpu: numbers.gpu(judged).name.as_str().into(),
         block: judged.block,
-        source: judged.source.name().into(),
+        source: judged.source,
         dynamic_shared: Some(judged.launch.dynamic_shared).filter(|size| !size.is_zero()),
         occupancy: judged.occupancy.fraction(),
     };

@@ -231,7 +231,7 @@ mod tests {
             launches: vec![LaunchFigures {
                 gpu: "sm_80".into(),
                 block: BlockSize { x: 16, y: 16, z: 1 },
-                source: "option".into(),
+                source: crate::analyse::BlockSource::Option,
                 dynamic_shared: Some(Bytes(1024)),
                 occupancy: 0.75,
             }],

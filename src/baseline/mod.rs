@@ -21,7 +21,7 @@ pub use changes::{Change, Changes, Difference, Status, compare, may_move};
 pub use figures::{Figures, LaunchFigures};
 pub use file::{Fault, FaultKind, MOST, looks_like_json, read, read_any, write};
 pub use merge::{Counts, Seen, prune, update};
-pub use occupancy::{At, AtBlock, Told, places};
+pub use occupancy::{At, AtBlock, Occupancies, Told, places};
 
 /// What is written down.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -249,12 +249,14 @@ impl Kernels {
         let (source, dynamic) = wire.launch.map_or((None, None), |one| (one.block_source, one.dynamic_shared_bytes));
         let launch = |one: WireOccupancy| {
             let [x, y, z] = one.block;
+            // A name that a later version knows tells no less of the block.
+            let told = one.block_source.as_deref().or(source.as_deref());
             let source =
-                one.block_source.or_else(|| source.clone()).unwrap_or_else(|| BlockSource::Sweep.name().into());
+                told.map_or(BlockSource::Sweep, |name| BlockSource::named(name).unwrap_or(BlockSource::Option));
             Some(LaunchFigures {
                 gpu: one.gpu.into(),
                 block: BlockSize::new(x, y, z).ok()?,
-                source: source.into(),
+                source,
                 dynamic_shared: bytes(one.dynamic_shared_bytes.or(dynamic)).filter(|size| size.get() <= 1 << 30),
                 occupancy: one.occupancy,
             })
@@ -289,7 +291,7 @@ impl WireKernel {
         let occupancy = |one: &LaunchFigures| WireOccupancy {
             gpu: one.gpu.as_ref().into(),
             block: one.block.dimensions(),
-            block_source: Some(one.source.as_ref().into()),
+            block_source: Some(one.source.name().into()),
             dynamic_shared_bytes: bytes(one.dynamic_shared),
             occupancy: one.occupancy,
         };

@@ -264,7 +264,7 @@ fn own(launch: &LaunchFigures) -> WireOccupancy<'_> {
     WireOccupancy {
         gpu: &launch.gpu,
         block: Some(launch.block.dimensions()),
-        block_source: Some(&launch.source),
+        block_source: Some(launch.source.name()),
         occupancy: launch.occupancy,
     }
 }

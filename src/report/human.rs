@@ -300,7 +300,8 @@ fn summary(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write) -> io::R
     let aside = aside.collect::<Vec<_>>().join(", ");
     let aside = if aside.is_empty() { aside } else { format!("; {aside}") };
     writeln!(out, "{}{runtime}{on}: {found}{aside}", style.strong(kernels))?;
-    if let (true, Some(vanished)) = (layout.verbose, counted(verdict.vanished(), "kernel")) {
+    let vanished = if layout.verbose { verdict.vanished() } else { 0 };
+    if let Some(vanished) = counted(vanished, "kernel") {
         writeln!(out, "{}", style.faint(format!("{vanished} of the baseline: not in this input")))?;
     }
     let lead =

@@ -203,7 +203,7 @@ fn name(names: &Names, id: Option<NameId>) -> Option<String> {
     id.map(|id| String::from_utf8_lossy(names.get(id)).into_owned())
 }
 
-fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel, demangled: Option<&'a str>) -> WireKernel<'a> {
+fn wire_kernel<'a>(context: &'a Context<'_>, at: usize, kernel: &Kernel, demangled: Option<&'a str>) -> WireKernel<'a> {
     let report = context.report;
     let resources = &kernel.resources;
     let bytes = |size: Option<crate::model::Bytes>| size.map(crate::model::Bytes::get);

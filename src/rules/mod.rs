@@ -55,6 +55,7 @@ mod wgmma_serialized;
 mod wgmma_wait_injected;
 mod wrong_target;
 
+use std::cell::OnceCell;
 use std::mem::discriminant;
 
 use hashbrown::HashMap;
@@ -216,6 +217,8 @@ pub struct Context<'a> {
     pub against: Option<&'a Against>,
     /// Accepted findings that are gone: known when all other rules were run.
     pub gone: Option<u64>,
+    /// How the kernels stand to what they are held against, once somebody asked.
+    build: OnceCell<regression::Build<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -236,13 +239,28 @@ impl<'a> Context<'a> {
         } else {
             report.kernels.iter().filter_map(of_kernel).collect()
         };
-        Context { report, numbers, kinds, families, unused: Vec::new(), against: None, gone: None }
+        Context {
+            report,
+            numbers,
+            kinds,
+            families,
+            unused: Vec::new(),
+            against: None,
+            gone: None,
+            build: OnceCell::new(),
+        }
     }
 
     /// The same, held against a baseline, where there is one.
     #[must_use]
     pub fn against(self, against: Option<&'a Against>) -> Context<'a> {
         Context { against, ..self }
+    }
+
+    /// How the kernels stand to the baseline, where there is one.
+    fn build(&self) -> Option<&regression::Build<'a>> {
+        let against = self.against?;
+        Some(self.build.get_or_init(|| regression::Build::of(self, against)))
     }
 
     /// Kernels and device functions whose figures are surely theirs, with their indices; without those that the CUDA

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::Context;
 use super::standing::Standing;
-use crate::baseline::{Against, AtBlock, Difference, Figures, may_move, places};
+use crate::baseline::{Against, AtBlock, Difference, Figures, Occupancies, may_move, places};
 use crate::finding::{Finding, Hit, Label, Level, Subject};
 use crate::gpu::Gpu;
 use crate::model::{Arch, Bytes, Kernel, percent, symbol};
@@ -28,102 +28,114 @@ pub fn comparable<'a>(context: &Context<'a>) -> impl Iterator<Item = (usize, &'a
 }
 
 pub(super) fn check(context: &Context<'_>, options: &Options, hits: &mut Vec<Hit>) {
-    let Some(against) = context.against else { return };
-    let build = Build::of(context, against);
+    let Some(build) = context.build() else { return };
     match context.gone {
-        None => hits.extend(build.kernels.iter().filter_map(|one| build.worse(context, options, one))),
-        Some(gone) => hits.extend(build.sums(context, options, gone)),
+        None => hits.extend(build.changed.iter().filter_map(|one| build.worse(options, one))),
+        Some(gone) => hits.extend(build.sums(options, gone)),
     }
 }
 
 /// The kernels of this build that the baseline knows.
-struct Build<'a> {
-    kernels: Vec<Known>,
+pub(super) struct Build<'a> {
+    against: &'a Against,
     /// Kernels with figures, known or not.
     all: usize,
-    /// How many kernels of each key there are, as records, and whether each of them is worse than all of the baseline: the
-    /// index of a [`Known`] leads to its own.
-    groups: Vec<Group>,
-    against: &'a Against,
+    /// What the baseline has of each key that is in this build too.
+    groups: Vec<Group<'a>>,
+    /// The kernels whose figures are not those of the baseline.
+    changed: Vec<Changed>,
 }
 
-/// One kernel, and what the baseline has of its key.
-struct Known {
-    at: usize,
-    group: usize,
-    now: Figures,
-}
-
-struct Group {
-    before: Figures,
+/// The kernels of one key.
+struct Group<'a> {
+    /// The worst that the baseline has.
+    before: Cow<'a, Figures>,
     /// Copies that the baseline knows.
     known: u64,
     /// Copies in this build.
     now: u64,
+    /// Whether one of them has the figures of before.
+    has_same: bool,
+    /// Whether some of them are new, and nobody knows which.
+    is_open: bool,
+}
+
+/// A kernel with other figures than before.
+struct Changed {
+    at: usize,
+    group: usize,
+    now: Figures,
+    found: Difference,
 }
 
 impl<'a> Build<'a> {
-    fn of(context: &Context<'_>, against: &'a Against) -> Build<'a> {
-        let mut build = Build { kernels: Vec::new(), all: 0, groups: Vec::new(), against };
-        let mut numbers: HashMap<(Cow<'_, [u8]>, Option<Arch>), Option<usize>> = HashMap::new();
+    pub(super) fn of(context: &Context<'a>, against: &'a Against) -> Build<'a> {
+        let mut build = Build { against, all: 0, groups: Vec::new(), changed: Vec::new() };
+        let mut numbers: Numbers<'a> = HashMap::new();
+        let mut known = Occupancies::default();
         for (at, kernel) in comparable(context) {
             let Some(name) = kernel.name.map(|name| context.report.names.get(name)) else { continue };
-            let figures = Figures::of(context.report, context.numbers, at);
-            let Some(now) = figures.filter(Figures::is_known) else { continue };
+            let mut now = Figures::plain(kernel);
+            if !now.is_known() {
+                continue;
+            }
             build.all += 1;
             let groups = &mut build.groups;
             let group = *numbers.entry((symbol::key(name), kernel.arch)).or_insert_with_key(|(key, arch)| {
-                let known = against.baseline.of(&String::from_utf8_lossy(key), *arch);
-                let before = Figures::worst(known)?;
-                groups.push(Group { known: u64::from(before.records), before, now: 0 });
+                let before = worst(against.baseline.of(&String::from_utf8_lossy(key), *arch))?;
+                let known = u64::from(before.records);
+                groups.push(Group { before, known, now: 0, has_same: false, is_open: false });
                 Some(groups.len() - 1)
             });
-            let Some(group) = group else { continue };
-            build.groups[group].now += u64::from(now.records);
-            build.kernels.push(Known { at, group, now });
+            let Some((number, group)) = group.and_then(|number| Some((number, build.groups.get_mut(number)?))) else {
+                continue;
+            };
+            group.now += u64::from(now.records);
+            if group.before.numbers() == now.numbers() {
+                group.has_same = true;
+                continue;
+            }
+            now.set_in(context.report, context.numbers, at, kernel);
+            let found = difference(context, &group.before, &now, at, &mut known);
+            build.changed.push(Changed { at, group: number, now, found });
         }
-        build.settle_groups(context);
+        build.open_groups();
         build
     }
 
     /// Of kernels that are more than the baseline knows of their key, some are new. Which, only shows where all are worse.
-    fn settle_groups(&mut self, context: &Context<'_>) {
-        let mut open: Vec<bool> = self.groups.iter().map(|group| group.now > group.known).collect();
-        if !open.contains(&true) {
-            return;
+    fn open_groups(&mut self) {
+        for group in &mut self.groups {
+            group.is_open = group.now > group.known && group.has_same;
         }
-        let mut unsure = vec![false; open.len()];
-        for one in self.kernels.iter().filter(|one| open[one.group]) {
-            unsure[one.group] |= !difference(context, &self.groups[one.group].before, one).is_worse();
+        for one in self.changed.iter().filter(|one| !one.found.is_worse()) {
+            let group = &mut self.groups[one.group];
+            group.is_open |= group.now > group.known;
         }
-        open.iter_mut().zip(unsure).for_each(|(open, unsure)| *open &= unsure);
-        let groups = std::mem::take(&mut self.kernels);
-        self.kernels = groups.into_iter().filter(|one| !open[one.group]).collect();
     }
 
-    fn worse(&self, context: &Context<'_>, options: &Options, one: &Known) -> Option<Hit> {
-        let before = &self.groups[one.group].before;
-        let found = difference(context, before, one);
-        let is_strict = options.strict && !growth(before, &one.now).is_empty();
-        if !found.is_worse() && !is_strict {
+    fn worse(&self, options: &Options, one: &Changed) -> Option<Hit> {
+        let group = &self.groups[one.group];
+        let is_strict = options.strict && grows(&group.before, &one.now);
+        if group.is_open || !one.found.is_worse() && !is_strict {
             return None;
         }
-        let spilled = found.spill.map_or(0, |(before, after)| after.saturating_sub(before));
-        let lost = found.fall.as_ref().map_or(0, |at| 1000 * (at.before - at.after) / at.most.max(1));
+        let spilled = one.found.spill.map_or(0, |(before, after)| after.saturating_sub(before));
+        let lost = one.found.fall.as_ref().map_or(0, |at| 1000 * (at.before - at.after) / at.most.max(1));
         let weight = u32::try_from(spilled).unwrap_or(u32::MAX).saturating_add(lost);
         let hit = Hit::kernel(one.at, weight);
         // Of a block that nobody told, only the best can be compared.
-        let is_guess = spilled == 0 && !is_strict && found.fall.is_some_and(|at| at.block.is_none());
+        let is_guess = spilled == 0 && !is_strict && one.found.fall.as_ref().is_some_and(|at| at.block.is_none());
         Some(if is_guess { hit.by_default_at_most(Level::Warn) } else { hit })
     }
 
     /// What is told of all kernels together: that some are better, or that none was compared.
-    fn sums(&self, context: &Context<'_>, options: &Options, gone: u64) -> Option<Hit> {
+    fn sums(&self, options: &Options, gone: u64) -> Option<Hit> {
         if self.nothing_compared() {
             return Some(Hit::run(1).at_most(Level::Note));
         }
-        let better = self.better(context, options).len();
-        let hit = (better > 0 || gone > 0).then(|| Hit::run(0))?;
+        let is_better = !self.better(options).is_empty();
+        let hit = (is_better || gone > 0).then(|| Hit::run(0))?;
         Some(if self.against.ratchet { hit } else { hit.at_most(Level::Note) })
     }
 
@@ -131,32 +143,45 @@ impl<'a> Build<'a> {
         self.groups.is_empty() && self.all > 0 && !self.against.baseline.kernels.is_empty()
     }
 
-    /// The kernels that are better than the baseline says, one of each key: those of a key of which another is not are none.
-    fn better(&self, context: &Context<'_>, options: &Options) -> Vec<(&Known, Difference)> {
-        let mut found: Vec<Option<(&Known, Difference)>> = self.groups.iter().map(|_| None).collect();
-        let mut is_not = vec![false; self.groups.len()];
-        for one in &self.kernels {
-            let group = &self.groups[one.group];
-            let difference = difference(context, &group.before, one);
-            let fewer = options.strict
-                && growth(&group.before, &one.now).is_empty()
-                && !growth(&one.now, &group.before).is_empty();
-            let is_better = !difference.is_worse() && (difference.is_better() || fewer);
-            // A build with fewer of them may lack just those that are not.
-            if !is_better || group.now < group.known {
+    /// The kernels that are better than the baseline says, one of each key. A key of which another kernel is not better is no
+    /// better; and a build with fewer of them may lack just that one.
+    fn better(&self, options: &Options) -> Vec<&Changed> {
+        let mut found: Vec<Option<&Changed>> = vec![None; self.groups.len()];
+        let mut is_not: Vec<bool> = self.groups.iter().map(|group| group.has_same || group.now < group.known).collect();
+        for one in &self.changed {
+            let before = &self.groups[one.group].before;
+            let fewer = options.strict && !grows(before, &one.now) && grows(&one.now, before);
+            if !one.found.is_worse() && (one.found.is_better() || fewer) {
+                found[one.group].get_or_insert(one);
+            } else {
                 is_not[one.group] = true;
-                continue;
             }
-            found[one.group].get_or_insert((one, difference));
         }
         found.into_iter().zip(is_not).filter(|(_, is_not)| !is_not).filter_map(|(found, _)| found).collect()
     }
 }
 
-/// How a kernel differs from what the baseline has.
-fn difference(context: &Context<'_>, before: &Figures, one: &Known) -> Difference {
-    let places = if may_move(before, &one.now) { places(gpus(context, one.at), before, &one.now) } else { Vec::new() };
-    Difference::of(before, &one.now, &places)
+/// The group of each key, where the baseline has it.
+type Numbers<'a> = HashMap<(Cow<'a, [u8]>, Option<Arch>), Option<usize>>;
+
+/// The worst of the figures of one key: nearly always there is but one.
+fn worst(known: &[Figures]) -> Option<Cow<'_, Figures>> {
+    match known {
+        [one] => Some(Cow::Borrowed(one)),
+        all => Figures::worst(all).map(Cow::Owned),
+    }
+}
+
+/// How the kernel with index `at` differs from what the baseline has.
+fn difference(
+    context: &Context<'_>,
+    before: &Figures,
+    now: &Figures,
+    at: usize,
+    known: &mut Occupancies,
+) -> Difference {
+    let places = if may_move(before, now) { places(gpus(context, at), before, now) } else { Vec::new() };
+    Difference::of(before, now, &places, known)
 }
 
 /// The GPUs that a kernel is judged on, each once.
@@ -169,6 +194,13 @@ fn gpus<'a>(context: &Context<'a>, at: usize) -> Vec<&'a Gpu> {
 
 /// What the stack is called.
 const STACK: &str = "stack per thread";
+
+/// Whether registers, stack or static shared memory grew.
+fn grows(before: &Figures, now: &Figures) -> bool {
+    let of = |one: &Figures| [one.registers, one.stack().map(Bytes::get), one.static_shared.map(Bytes::get)];
+    before.is_alike(now)
+        && of(before).into_iter().zip(of(now)).any(|(before, now)| before.zip(now).is_some_and(|(old, new)| new > old))
+}
 
 /// The figures that grew, in words: `40 registers per thread instead of 32`.
 fn growth(before: &Figures, now: &Figures) -> Vec<String> {
@@ -205,16 +237,14 @@ fn of_kernel(context: &Context<'_>, against: &Against, at: usize) -> Finding {
     let before = known.and_then(|key| Figures::worst(against.baseline.of(&key, kernel.arch)));
     let now = Figures::of(context.report, context.numbers, at);
     let Some((before, now)) = before.zip(now) else { return Finding::new(worse(&called)) };
-    let one = Known { at, group: 0, now };
-    let found = difference(context, &before, &one);
-    let now = &one.now;
+    let found = difference(context, &before, &now, at, &mut Occupancies::default());
     let mut parts = Vec::new();
-    let spills = found.spill.filter(|(before, after)| after > before).map(|_| spilled(&before, now));
+    let spills = found.spill.filter(|(before, after)| after > before).map(|_| spilled(&before, &now));
     parts.extend(spills.as_ref().map(|(said, _)| said.clone()));
     parts.extend(found.fall.as_ref().map(|at| moved(kernel, at)));
     // A stack that grows with the spills is these.
     let own_stack = spills.is_none();
-    parts.extend(growth(&before, now).into_iter().filter(|said| own_stack || !said.contains(STACK)));
+    parts.extend(growth(&before, &now).into_iter().filter(|said| own_stack || !said.contains(STACK)));
     let toolkit = before.toolkit.zip(now.toolkit).filter(|(old, new)| old != new);
     let compiled = toolkit.map(|(old, new)| format!("; the baseline was written with CUDA {old}, this build is {new}"));
     let message = format!(
@@ -306,7 +336,7 @@ fn label(context: &Context<'_>, kernel: &Kernel, before: &Figures, spilled: Opti
 const NAMED: usize = 3;
 
 fn of_all(context: &Context<'_>, options: &Options, against: &Against) -> Finding {
-    let build = Build::of(context, against);
+    let Some(build) = context.build() else { return Finding::new("some kernels are better than the baseline says") };
     let counted = |count: u64, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
     let name = &against.name;
     if build.nothing_compared() {
@@ -319,7 +349,7 @@ fn of_all(context: &Context<'_>, options: &Options, against: &Against) -> Findin
             .help("is it the same project, for the same architectures? `warplint baseline write` takes new kernels")
             .fact("reason", "nothing compared");
     }
-    let better = build.better(context, options);
+    let better = build.better(options);
     let gone = context.gone.unwrap_or_default();
     let kernels = (!better.is_empty()).then(|| {
         let is = if better.len() == 1 { "is" } else { "are" };
@@ -332,8 +362,7 @@ fn of_all(context: &Context<'_>, options: &Options, against: &Against) -> Findin
     });
     let said: Vec<String> = kernels.into_iter().chain(findings).collect();
     let until = if against.ratchet { ", and `ratchet` wants that written down" } else { "" };
-    let named: Vec<String> =
-        better.iter().take(NAMED).map(|(one, found)| improved(context, &build, one, found)).collect();
+    let named: Vec<String> = better.iter().take(NAMED).map(|one| improved(context, build, one)).collect();
     let more = better.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     let named = if named.is_empty() { String::new() } else { format!("{}{more}. ", named.join("; ")) };
@@ -345,8 +374,8 @@ fn of_all(context: &Context<'_>, options: &Options, against: &Against) -> Findin
 }
 
 /// `k` on sm_90: 100 % occupancy instead of 75 %
-fn improved(context: &Context<'_>, build: &Build<'_>, one: &Known, found: &Difference) -> String {
-    let before = &build.groups[one.group].before;
+fn improved(context: &Context<'_>, build: &Build<'_>, one: &Changed) -> String {
+    let (before, found) = (&build.groups[one.group].before, &one.found);
     let kernel = &context.report.kernels[one.at];
     let spill = found.spill.map(|_| spilled(before, &one.now).0);
     let rise = found.rise.as_ref().map(|at| moved(kernel, at));

@@ -11,7 +11,7 @@ use super::broken_file::{BrokenFile, REPORT, Unreadable, all_of, shown};
 use super::failures::NoKernels;
 use super::{Streams, config_of, examine};
 use crate::analyse::Depth;
-use crate::baseline::{self, Baseline, Figures, Key, Told};
+use crate::baseline::{self, Baseline, Figures, Key, Occupancies, Told};
 use crate::cli::{InputArgs, LookArgs};
 use crate::command::diff::{DiffArgs, DiffFormat};
 use crate::config::Config;
@@ -165,9 +165,10 @@ fn of_file(path: &Path, content: &[u8], args: &InputArgs, config: &Config) -> mi
     let gpus = config.gpus.iter().map(|(_, gpu)| gpu.clone()).collect();
     let told = Told { gpus, block: args.block, dynamic_shared: args.dynamic_shared };
     let mut own: HashMap<Arch, Option<Gpu>> = HashMap::new();
+    let mut known = Occupancies::default();
     for (key, all) in &mut kernels.kernels {
         let gpu = key.arch.and_then(|arch| own.entry(arch).or_insert_with(|| Gpu::of(arch)).as_ref());
-        all.iter_mut().for_each(|figures| figures.launch_again(key.arch, &told, gpu));
+        all.iter_mut().for_each(|figures| figures.launch_again(key.arch, &told, gpu, &mut known));
     }
     Ok(Side { kernels, ambiguous, unreadable: false })
 }

@@ -503,6 +503,7 @@ fn diff_reads_logs_reports_and_baselines_alike() {
     let markdown = fs::read_to_string(root.join("out.md")).unwrap();
     assert!(markdown.contains("| `a` | sm_80 | **worse** | 32 → 40 |"), "{markdown}");
     assert!(markdown.contains("<details><summary>1 added, 1 removed</summary>"), "{markdown}");
+    assert_eq!(said(&root, &["diff", "-q", "a.log", "a.json"]), (String::new(), 0));
     let same = said(&root, &["diff", "-f", "markdown", "a.log", "a.json"]);
     assert_eq!(same, ("**warplint**: 4 kernels compared: nothing changed\n".to_owned(), 0));
 }

@@ -10,6 +10,7 @@ use crate::cli::{InputArgs, LookArgs};
 #[derive(Args, Debug)]
 #[command(mut_arg("paths", |arg| {
     arg.num_args(2)
+        .action(clap::ArgAction::Set)
         .required(true)
         .value_names(["OLD", "NEW"])
         .help("Two builds: a log, PTX, a folder, a JSON report of warplint or a baseline each; `-` is standard input")

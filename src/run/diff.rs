@@ -81,7 +81,9 @@ pub(super) fn run(args: &DiffArgs, style: Style, streams: &mut Streams<'_>) -> m
     let gpus: Vec<Gpu> = config.gpus.iter().map(|(_, gpu)| gpu.clone()).collect();
     let changes = baseline::compare(&sides[0].kernels, &sides[1].kernels, &gpus);
     let ambiguous = sides.iter().map(|side| side.ambiguous).max().unwrap_or_default();
+    let is_silent = args.look.quiet && changes.all.is_empty();
     output::write(args.output.as_deref(), streams.stdout, |out| match args.format {
+        DiffFormat::Human if is_silent => Ok(()),
         DiffFormat::Human => report::diff_human(&changes, ambiguous, style, out),
         DiffFormat::Markdown => report::diff_markdown(&changes, ambiguous, out),
         DiffFormat::Json => report::diff_json(&changes, out),

@@ -36,8 +36,11 @@ pub(super) fn accept(verdict: &Verdict<'_>, against: &Against) -> Acceptance {
     if acceptance.left.is_empty() {
         return acceptance;
     }
+    let rules: HashSet<&str> = against.baseline.findings.keys().map(|accepted| &*accepted.rule).collect();
+    // Words are made only of what may be accepted.
+    let may_be = |one: &Settled| rules.contains(verdict.active(one).rule.id);
     let mut open: Vec<(usize, Accepted)> = Vec::new();
-    for (at, one) in verdict.settled.iter().enumerate() {
+    for (at, one) in verdict.settled.iter().enumerate().filter(|(_, one)| may_be(one)) {
         let Some(asked) = identity(verdict, one, &against.root) else { continue };
         match acceptance.left.get_mut(&asked).filter(|count| **count > 0) {
             Some(count) => {

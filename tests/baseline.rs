@@ -529,3 +529,38 @@ fn diff_refuses_what_it_cannot_compare() {
     }
     assert_eq!(said(&root, &["diff", "a.log"]).1, 2);
 }
+
+#[test]
+fn whatever_was_written_down_is_accepted_by_the_same_input() {
+    let root = repository("all");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let mut written = 0;
+    for group in ["ptxas/11.7", "ptxas/12.6", "ptxas/13.5", "ptx/13.5", "wild"] {
+        for case in fs::read_dir(fixtures.join(group)).unwrap() {
+            let folder = case.unwrap().path();
+            let inputs = ["input.log", "input.ptx"].map(|name| folder.join(name));
+            let Some(input) = inputs.iter().find(|input| input.is_file()).and_then(|input| input.to_str()) else {
+                continue;
+            };
+            let _ = fs::remove_file(root.join(FILE));
+            let (text, status) = said(&root, &["baseline", "write", "--warn", "divergence", input]);
+            if status != 0 {
+                let refused = ["build failed", "no kernel", "left as it was", "figures of no kernel", "cannot be read"];
+                assert!(status == 2 && refused.iter().any(|words| text.contains(words)), "{input}: {text}");
+                continue;
+            }
+            written += 1;
+            let first = fs::read(root.join(FILE)).unwrap();
+            let (found, status) = lint(&root, &["--warn", "divergence", "--baseline", FILE, input]);
+            // What no baseline accepts.
+            let found: Vec<_> = found.iter().filter(|line| !line.contains("[no-resource-report]")).collect();
+            assert!(found.is_empty() && status != 2, "{input}: {found:?}");
+            write(&root, &["--warn", "divergence", input]);
+            assert_eq!(fs::read(root.join(FILE)).unwrap(), first, "{input}");
+            let (text, _) = said(&root, &["baseline", "prune", "--warn", "divergence", input]);
+            assert!(text.contains("nothing to drop"), "{input}: {text}");
+            assert_eq!(fs::read(root.join(FILE)).unwrap(), first, "{input}");
+        }
+    }
+    assert!(written > 60, "{written}");
+}

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use warplint::analyse::{Assumptions, Depth, analyse};
+use warplint::baseline::{self, Baseline, Occupancies, Told};
 use warplint::config;
 use warplint::filter::Filter;
 use warplint::gpu::Gpu;
@@ -83,6 +84,35 @@ pub(crate) fn lint(bytes: &[u8]) {
         assert!(!stdout.contains(&0x1b), "an escape sequence of the log reaches the terminal");
         if format == "json" && !stdout.is_empty() {
             serde_json::from_slice::<serde_json::Value>(&stdout).expect("a JSON report");
+        }
+    }
+}
+
+/// A baseline or a report is refused at a place that can be shown, or says the same when it is read back as it is written,
+/// and nothing changed from it to itself.
+pub(crate) fn baseline(bytes: &[u8]) {
+    let written = |baseline: &Baseline| {
+        let mut out = Vec::new();
+        baseline::write(baseline, &mut out).expect("memory takes all");
+        out
+    };
+    let told = Told { gpus: Vec::new(), block: None, dynamic_shared: None };
+    let mut known = Occupancies::default();
+    for read in [baseline::read(bytes), baseline::read_any(bytes).map(|(read, _)| read)] {
+        match read {
+            Ok(mut read) => {
+                for (key, all) in &mut read.kernels {
+                    let gpu = key.arch.and_then(Gpu::of);
+                    all.iter_mut().for_each(|one| one.launch_again(key.arch, &told, gpu.as_ref(), &mut known));
+                }
+                let first = written(&read);
+                let again = baseline::read(&first).expect("what is written is read");
+                assert_eq!(String::from_utf8_lossy(&written(&again)), String::from_utf8_lossy(&first));
+                assert!(baseline::compare(&read, &read, &[]).all.is_empty());
+                let nothing = Baseline::default();
+                assert_eq!(baseline::compare(&nothing, &read, &[]).all.len(), read.kernels.len());
+            }
+            Err(fault) => assert!(fault.text.get(fault.span).is_some() && !fault.text.contains('\u{1b}')),
         }
     }
 }

@@ -102,6 +102,23 @@ pub enum BlockSource {
 }
 
 impl BlockSource {
+    /// All, the best first.
+    pub const ALL: [BlockSource; 7] = [
+        BlockSource::Comment,
+        BlockSource::Config,
+        BlockSource::ReqNtid,
+        BlockSource::LaunchSite,
+        BlockSource::Option,
+        BlockSource::LaunchBounds,
+        BlockSource::Sweep,
+    ];
+
+    /// The source called `name` in the JSON report.
+    #[must_use]
+    pub fn named(name: &str) -> Option<BlockSource> {
+        BlockSource::ALL.into_iter().find(|source| source.name() == name)
+    }
+
     /// Its name in the JSON report.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 
+use crate::command::baseline::BaselineArgs;
+use crate::command::diff::DiffArgs;
 use crate::command::gpus::GpusArgs;
 use crate::command::init::InitArgs;
 use crate::command::launch::LaunchArgs;
@@ -37,6 +39,10 @@ pub enum Command {
     Kernels(Box<KernelsArgs>),
     /// Every branch of PTX or a source with its verdict: why it is reported, or why it is not
     Branches(Box<BranchesArgs>),
+    /// What changed per kernel between two builds: logs, JSON reports, baselines
+    Diff(Box<DiffArgs>),
+    /// Record what is accepted today; drop what a full build no longer has
+    Baseline(BaselineArgs),
     /// The occupancy calculator: every limit, the next steps, sweeps over block sizes and registers
     Occupancy(OccupancyArgs),
     /// How a launch is cut into warps: idle lanes, the edge of the problem, fills of the GPU, what hides a load
@@ -47,14 +53,8 @@ pub enum Command {
     Rules(RulesArgs),
     /// A rule's page: what it says, why it matters, how to fix it, when to allow it
     Explain(ExplainArgs),
-    /// What changed between two logs
-    #[command(hide = true)]
-    Diff(LaterArgs),
     /// Run a build, pass its output on as it comes, and lint it
     Run(Box<RunArgs>),
-    /// Record what is accepted today
-    #[command(hide = true)]
-    Baseline(LaterArgs),
     /// Write a commented warplint.toml, or print its JSON Schema
     Init(InitArgs),
     /// Print the completions of a shell
@@ -63,37 +63,8 @@ pub enum Command {
     Man,
 }
 
-impl Command {
-    /// The name of a command that a later version brings.
-    #[must_use]
-    pub fn later(&self) -> Option<&'static str> {
-        Some(match self {
-            Command::Diff(_) => "diff",
-            Command::Baseline(_) => "baseline",
-            Command::Kernels(_)
-            | Command::Branches(_)
-            | Command::Occupancy(_)
-            | Command::Launch(_)
-            | Command::Gpus(_)
-            | Command::Init(_)
-            | Command::Rules(_)
-            | Command::Explain(_)
-            | Command::Run(_)
-            | Command::Completions(_)
-            | Command::Man => return None,
-        })
-    }
-}
-
-/// Whatever follows a command that a later version brings.
-#[derive(Args, Debug)]
-pub struct LaterArgs {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    rest: Vec<String>,
-}
-
 /// What to read, and what for.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
     /// Sources, build logs, PTX, folders with sources and PTX; `-` is standard input, and the default in a pipe
@@ -132,7 +103,7 @@ pub struct InputArgs {
 }
 
 /// Which configuration.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
     /// Configuration [default: the warplint.toml of this folder, or of the nearest one above in the repository]
@@ -188,8 +159,8 @@ pub struct LintArgs {
     /// Lowest level that makes the exit status 1: deny, warn, note, never [default: warn]
     #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Rules", hide_possible_values = true)]
     pub fail_on: Option<FailOn>,
-    /// Report only what is new or worse
-    #[arg(long, value_name = "FILE", hide = true)]
+    /// Report only what is new or worse than in this baseline [default: the configuration's, where it exists]
+    #[arg(long, value_name = "FILE", help_heading = "Rules")]
     pub baseline: Option<PathBuf>,
     /// Report format: human, short, json, sarif, github, gitlab, junit, markdown, csv, html
     #[arg(

@@ -61,6 +61,22 @@ impl Filter {
         Ok(Filter { kernel: kernel.map(glob).transpose()?, arch: arch.map(named).transpose()? })
     }
 
+    /// Whether a kernel is asked about that has one of these names.
+    #[must_use]
+    pub fn keeps(&self, names: &[&[u8]], arch: Option<Arch>) -> bool {
+        let of_name =
+            |(_, glob): &(String, GlobMatcher)| names.iter().any(|name| any_form(name, |form| glob.is_match(form)));
+        self.arch.as_ref().is_none_or(|(_, wanted)| arch == Some(*wanted)) && self.kernel.as_ref().is_none_or(of_name)
+    }
+
+    /// The error of a filter that leaves nothing of what is `seen`; `None` for one that leaves everything.
+    #[must_use]
+    pub fn nothing(&self, seen: &str) -> Option<FilterError> {
+        let kernel = self.kernel.as_ref().map(|(text, _)| ("kernel", text));
+        let (option, value) = kernel.or_else(|| self.arch.as_ref().map(|(text, _)| ("arch", text)))?;
+        Some(FilterError::Nothing { option, value: value.clone(), seen: seen.to_owned() })
+    }
+
     /// Takes everything out of `report` that is about other kernels. Messages that name no kernel stay: they may be
     /// about any.
     ///

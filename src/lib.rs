@@ -12,6 +12,7 @@
 //! interface.
 
 pub mod analyse;
+pub mod baseline;
 pub mod cli;
 pub mod command;
 pub mod config;

@@ -2,8 +2,11 @@
 
 mod around;
 mod assemble;
+mod baseline;
+mod broken_file;
 mod broken_ptx;
 mod build;
+mod diff;
 mod failures;
 mod inputs;
 mod sources;
@@ -11,7 +14,7 @@ mod stale;
 mod terminal;
 mod units;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +23,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use miette::Report as Failure;
 
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
+use crate::baseline::Against;
 use crate::cli::{
     BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
     LookArgs, RulesArgs, RunArgs, TableFormat,
@@ -37,11 +41,11 @@ use crate::outcome::Outcome;
 use crate::output::{self, After, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
-use crate::settle::{Target, UnknownRule, activate, settle};
+use crate::settle::{Active, Target, UnknownRule, Verdict, activate, settle};
 use crate::suppress;
 
 use build::Build;
-use failures::{GroupPage, NoKernels, NoPtx, NotYet, OverInput};
+use failures::{GroupPage, NoKernels, NoPtx, OverInput};
 use units::{Role, Units};
 
 /// The streams of a process.
@@ -112,6 +116,8 @@ fn look_of(cli: &Cli) -> LookArgs {
         Some(Command::Occupancy(args)) => LookArgs { color: args.out.color, quiet: false, verbose: false },
         Some(Command::Launch(args)) => LookArgs { color: args.out.color, quiet: false, verbose: false },
         Some(Command::Run(args)) => args.lint.look,
+        Some(Command::Diff(args)) => args.look,
+        Some(Command::Baseline(args)) => args.accept().look,
         Some(_) => LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false },
     }
 }
@@ -178,14 +184,12 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
         }
         Some(Command::Completions(args)) => packaging::completions(args.shell, streams.stdout).map(|()| Outcome::Clean),
         Some(Command::Man) => packaging::man(streams.stdout).map(|()| Outcome::Clean),
-        Some(later) => Err(NotYet { what: format!("warplint {}", later.later().unwrap_or_default()) }.into()),
-    }
-}
-
-fn refuse(asked: &[(&str, bool)]) -> miette::Result<()> {
-    match asked.iter().find(|(_, given)| *given) {
-        Some((what, _)) => Err(NotYet { what: (*what).to_owned() }.into()),
-        None => Ok(()),
+        Some(Command::Diff(args)) => diff::run(args, style, streams),
+        Some(Command::Baseline(args)) => {
+            let of = |matches: &ArgMatches| matches.subcommand().map(|(_, matches)| matches.clone());
+            let matches = of(matches).as_ref().and_then(of).unwrap_or_default();
+            baseline::run(args, &matches, streams)
+        }
     }
 }
 
@@ -211,7 +215,6 @@ fn lint(
     mut build: Option<&mut Build<'_>>,
     streams: &mut Streams<'_>,
 ) -> miette::Result<Outcome> {
-    refuse(&[("--baseline", args.baseline.is_some())])?;
     let format = format(args.format);
     let further = args.report.iter().map(|report| (self::format(report.format), report.file.as_path()));
     let further: Vec<(Format, &Path)> = further.collect();
@@ -224,31 +227,22 @@ fn lint(
         return Ok(Outcome::Clean);
     }
     let rules = activate(&config.settings);
-    // Branches that only data part are looked at where someone asks for them.
-    let by_data =
-        rules.iter().any(|active| active.rule.id == BY_DATA && (active.level > Level::Allow || active.allowed));
-    let lists_branches = format == Format::Html || further.iter().any(|(format, _)| *format == Format::Html);
-    let which = match (lists_branches, by_data) {
-        (true, _) => Which::All,
-        (false, true) => Which::ByData,
-        (false, false) => Which::ByIndex,
-    };
     let written: Vec<&Path> = args.output.as_deref().into_iter().chain(further.iter().map(|(_, file)| *file)).collect();
-    let depth = Depth::Branches(which);
+    let against = baseline::against(args.baseline.as_deref(), &config, &written)?;
+    let lists_branches = format == Format::Html || further.iter().any(|(format, _)| *format == Format::Html);
+    let depth = if lists_branches { Depth::Branches(Which::All) } else { depth(&rules) };
     let read = examine(&args.input, &config, args.look, depth, &written, build.as_deref_mut(), streams)?;
     let Some(read) = read else {
         return short_help(streams);
     };
     let allows = config.allows();
     let mut read = read;
-    let mut verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
-    let names = around::wanted(&verdict);
-    if read.sources.is_empty() && read.report.units.iter().all(|unit| unit.input >= Place::SOURCE) && !names.is_empty()
-    {
+    let mut verdict = settle(read.context(against.as_ref()), &rules, &allows);
+    if let Some(names) = sources_wanted(&verdict, &read) {
         drop(verdict);
         let exclude = read.exclude.clone();
         around::search(&names, &places_around(&args.input), &exclude, &mut read);
-        verdict = settle(Context::new(&read.report, &read.numbers), &rules, &allows);
+        verdict = settle(read.context(against.as_ref()), &rules, &allows);
     }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
     let mut stdout = After { gap: build.map_or("", |build| build.gap()), out: streams.stdout };
@@ -261,7 +255,22 @@ fn lint(
     if read.unreadable {
         return Ok(Outcome::Unable);
     }
+    baseline::measured(&verdict, args.baseline.is_some())?;
     Ok(if config.fail_on.fails(verdict.loudest()) { Outcome::Findings } else { Outcome::Clean })
+}
+
+/// Branches that only data part are looked at where someone asks for them.
+fn depth(rules: &[Active]) -> Depth {
+    let by_data =
+        rules.iter().any(|active| active.rule.id == BY_DATA && (active.level > Level::Allow || active.allowed));
+    Depth::Branches(if by_data { Which::ByData } else { Which::ByIndex })
+}
+
+/// The kernels whose sources are worth a search, where none was given.
+fn sources_wanted(verdict: &Verdict<'_>, read: &Examined) -> Option<BTreeSet<Vec<u8>>> {
+    let units = &verdict.context.report.units;
+    let is_searched = read.sources.is_empty() && units.iter().all(|unit| unit.input >= Place::SOURCE);
+    is_searched.then(|| around::wanted(verdict)).filter(|names| !names.is_empty())
 }
 
 /// The rule on branches that data part.
@@ -396,6 +405,13 @@ struct Examined {
     sources: Vec<PathBuf>,
     /// What is left out of folders.
     exclude: Exclude,
+}
+
+impl Examined {
+    /// What rules see of it, held against a baseline where there is one.
+    fn context<'a>(&'a self, against: Option<&'a Against>) -> Context<'a> {
+        Context::new(&self.report, &self.numbers).against(against)
+    }
 }
 
 /// Refuses to write a report over a file that is to be read.

@@ -50,6 +50,23 @@ fn configurations_that_once_were_trouble_are_read_back_or_refused() {
 }
 
 #[test]
+fn baselines_and_reports_that_are_damaged_anywhere_are_read_back_or_refused() {
+    replay("baseline", targets::baseline);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions/baseline");
+    for name in ["accepted.json", "report.json"] {
+        let whole = fs::read(folder.join(name)).unwrap();
+        for at in (0..whole.len()).step_by(3) {
+            for byte in *b"9\"]\xff" {
+                let mut damaged = whole.clone();
+                damaged[at] = byte;
+                targets::baseline(&damaged);
+            }
+            targets::baseline(&whole[..at]);
+        }
+    }
+}
+
+#[test]
 fn modules_that_once_were_trouble_are_read_or_refused() {
     replay("ptx", targets::ptx);
     replay("lanes", targets::ptx);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each top-level module may use of the others. Those that are not listed here stand at the top and may use all.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("finding", &["model"]),
     ("outcome", &[]),
@@ -16,9 +16,10 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("lanes", &["model", "parse"]),
     ("suppress", &["model"]),
     ("analyse", &["model", "parse", "gpu", "lanes", "pattern", "suppress"]),
-    ("rules", &["model", "gpu", "lanes", "analyse", "finding", "suppress"]),
-    ("settle", &["model", "finding", "rules", "suppress"]),
-    ("report", &["model", "gpu", "lanes", "analyse", "finding", "rules", "settle"]),
+    ("baseline", &["model", "gpu", "analyse", "finding"]),
+    ("rules", &["model", "gpu", "lanes", "analyse", "baseline", "finding", "suppress"]),
+    ("settle", &["model", "baseline", "finding", "rules", "suppress"]),
+    ("report", &["model", "gpu", "lanes", "analyse", "baseline", "finding", "rules", "settle"]),
     ("config", &["model", "gpu", "pattern", "analyse", "finding", "rules", "settle"]),
     ("discover", &["model", "parse"]),
     ("progress", &["model"]),

@@ -334,6 +334,42 @@ fn oversized_shared_memory_is_a_failed_build() {
     assert_eq!(shared, read_ptxas(&log)[0].shared.into(), "the records after the error are read all the same");
 }
 
+#[test]
+fn builds_of_one_source_in_two_folders_compare_as_equal_and_a_spill_is_worse() {
+    let Some(toolchain) =
+        Toolchain::or_skip("builds_of_one_source_in_two_folders_compare_as_equal_and_a_spill_is_worse")
+    else {
+        return;
+    };
+    let arch = &toolchain.archs[..1];
+    let build = |name: &str, args: &[&str]| {
+        let folder = WorkDir::new();
+        let source = folder.write(name, &fs::read_to_string(kernel_source("tile")).unwrap());
+        let mut nvcc = toolchain.nvcc(folder.path(), arch);
+        let output = nvcc.args(args).args(["-Xptxas", "-v", "-o", "t.o", "-c"]).arg(source).output().unwrap();
+        text(&output.stderr)
+    };
+    let folder = WorkDir::new();
+    for (way, args) in [("whole", &[][..]), ("parts", &["-rdc=true"])] {
+        folder.write(&format!("{way}-one.log"), &build("tile.cu", args));
+        folder.write(&format!("{way}-other.log"), &build("renamed.cu", args));
+        folder.write(&format!("{way}-spills.log"), &build("tile.cu", &[args, &["-maxrregcount=24"]].concat()));
+    }
+    let diff = |old: &str, new: &str| {
+        let mut warplint = Command::new(env!("CARGO_BIN_EXE_warplint"));
+        let output = warplint.current_dir(folder.path()).args(["diff", "--isolated", old, new]).output().unwrap();
+        (text(&output.stdout), output.status.code())
+    };
+    for way in ["whole", "parts"] {
+        let same = diff(&format!("{way}-one.log"), &format!("{way}-other.log"));
+        assert_eq!(same, ("3 kernels compared: nothing changed\n".to_owned(), Some(0)));
+        let (told, status) = diff(&format!("{way}-one.log"), &format!("{way}-spills.log"));
+        assert!(status == Some(1) && told.contains("blend") && told.contains("1 worse"), "{told}");
+    }
+    // How device code is linked changes no name.
+    assert_eq!(diff("whole-one.log", "parts-other.log").1, Some(0));
+}
+
 /// Two files of separate compilation and their device link, for two architectures.
 fn device_link(toolchain: &Toolchain) -> Option<&'static (String, String)> {
     static LINK: OnceLock<(String, String)> = OnceLock::new();

@@ -19,11 +19,13 @@ pub(super) struct ConfigFile {
     pub(super) require_reason: bool,
     pub(super) sources: Vec<Spanned<String>>,
     pub(super) excluded: Vec<Excluded>,
+    pub(super) baseline: Option<Spanned<String>>,
+    pub(super) ratchet: bool,
     pub(super) rules: Vec<RuleEntry>,
     pub(super) kernels: Vec<KernelEntry>,
 }
 
-const KEYS: Keys = Keys { of: "of a configuration", known: keys::TOP, later: &["baseline", "ratchet"] };
+const KEYS: Keys = Keys { of: "of a configuration", known: keys::TOP };
 
 /// Reads the text of a file: what could be understood of it, and everything that is wrong with it.
 pub(super) fn read(text: &str) -> (ConfigFile, Vec<Fault>) {
@@ -51,6 +53,11 @@ fn top(walk: &mut Walk<'_>, root: &DeTable<'_>) -> ConfigFile {
             "require-reason" => file.require_reason = walk.flag("`require-reason`", value).unwrap_or_default(),
             "source" => file.sources = walk.strings("`source`", "the path of a folder", value),
             "exclude" => file.excluded = paths::excluded(walk, value),
+            "baseline" => file.baseline = baseline(walk, value),
+            "ratchet" => match value.get_ref() {
+                DeValue::Boolean(ratchet) => file.ratchet = *ratchet,
+                _ => walk.wrong_kind("`ratchet`", "true or false", value),
+            },
             "kernel" => file.kernels = kernel::read(walk, value),
             "rules" => match value.get_ref() {
                 DeValue::Table(table) => file.rules = rule::read(walk, table),
@@ -60,6 +67,17 @@ fn top(walk: &mut Walk<'_>, root: &DeTable<'_>) -> ConfigFile {
         }
     }
     file
+}
+
+/// The path of a file.
+fn baseline(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<Spanned<String>> {
+    let path = walk.string("`baseline`", "the path of a file", value)?;
+    if path.is_empty() {
+        let help = "write it as baseline = \"warplint-baseline.json\"".to_owned();
+        walk.fault(value.span(), "`baseline` names no file", "", help);
+        return None;
+    }
+    Some(Spanned::new(value.span(), path.to_owned()))
 }
 
 fn fail_on(walk: &mut Walk<'_>, value: &Value<'_>) -> Option<FailOn> {
@@ -121,14 +139,6 @@ mod tests {
         assert_eq!(twice, ["this is no TOML: duplicate key [spills]"]);
         let entries = "[[kernel]]\nname = \"a\"\n[[kernel]]\nname = \"a\"\n";
         assert_eq!(faults(entries), ["a second entry for `a` [\"a\"]"]);
-    }
-
-    #[test]
-    fn later_keys_are_refused_in_words_of_their_own() {
-        for key in ["baseline", "ratchet"] {
-            let found = faults(&format!("{key} = true\n"));
-            assert_eq!(found, [format!("`{key}` is not part of warplint {} yet [{key}]", env!("CARGO_PKG_VERSION"))]);
-        }
     }
 
     #[test]

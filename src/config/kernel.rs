@@ -28,7 +28,7 @@ pub(super) struct KernelEntry {
     pub(super) allow_at: Option<Range<usize>>,
 }
 
-const KEYS: Keys = Keys { of: "of a [[kernel]] entry", known: keys::KERNEL, later: &[] };
+const KEYS: Keys = Keys { of: "of a [[kernel]] entry", known: keys::KERNEL };
 
 /// Reads all entries.
 pub(super) fn read(walk: &mut Walk<'_>, value: &Value<'_>) -> Vec<KernelEntry> {

@@ -23,6 +23,8 @@ pub(super) enum Kind {
     Text,
     /// A string that is not empty.
     Glob,
+    /// The path of a file.
+    Path,
     /// `256`, `[16, 16]` or `"16x16"`.
     Block,
     /// A number of bytes, or a string with a unit.
@@ -52,6 +54,13 @@ pub(super) const TOP: &[Key] = &[
         "GPUs to lint for: products, sm_90, 9.0, files of device figures in this folder or below; else each kernel's own",
     ),
     key("fail-on", Kind::FailOn, "\"warn\"", "Lowest level that makes the exit status 1: deny, warn, note, never"),
+    key(
+        "baseline",
+        Kind::Path,
+        "\"warplint-baseline.json\"",
+        "What was accepted, in this folder or below: only what is new or worse is reported once the file exists",
+    ),
+    key("ratchet", Kind::Flag, "false", "An improvement fails too, until the baseline is written anew"),
     key(
         "require-reason",
         Kind::Flag,

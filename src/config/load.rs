@@ -118,6 +118,7 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
         folder: folder.to_owned(),
         fail_on: file.fail_on.unwrap_or_default(),
         require_reason: file.require_reason,
+        ratchet: file.ratchet,
         ..Config::default()
     };
     config.set_rules(name, text, &file.rules);
@@ -143,6 +144,10 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
         }),
     }
     config.excluded = file.excluded;
+    match file.baseline.map(|asked| baseline(&asked, folder)).transpose() {
+        Ok(baseline) => config.baseline = baseline,
+        Err(fault) => faults.push(fault),
+    }
     match Patterns::new(file.kernels.iter().map(|kernel| &kernel.glob)) {
         Ok(patterns) => config.patterns = patterns,
         Err(_) => faults.push(Fault {
@@ -154,6 +159,31 @@ fn complete(name: &str, folder: &Path, text: &str, file: ConfigFile, faults: &mu
     }
     config.kernels = file.kernels;
     config
+}
+
+/// The baseline that is asked for: a file in the configuration's folder or below, there already or not.
+fn baseline(asked: &Spanned<String>, folder: &Path) -> Result<(String, PathBuf), Fault> {
+    let text = asked.get_ref();
+    let path = folder.join(text);
+    let fault = |message: String, label: &str, help: &str| Fault {
+        span: asked.span(),
+        message,
+        label: label.to_owned(),
+        help: Some(help.to_owned()),
+    };
+    if leaves(folder, text, &path) {
+        let help = "a configuration reads nothing outside; `--baseline` takes a file from anywhere";
+        return Err(fault(
+            format!("the baseline `{text}` is out of reach"),
+            "not in the configuration's folder or below",
+            help,
+        ));
+    }
+    if path.exists() && !path.is_file() {
+        let help = "a configuration reads regular files; `--baseline` takes others too";
+        return Err(fault(format!("the baseline `{text}` is no regular file"), "", help));
+    }
+    Ok((text.clone(), path))
 }
 
 /// The GPU that is asked for, which is none of those `before` it.

@@ -56,6 +56,10 @@ pub struct Config {
     pub gpus: Vec<(String, Gpu)>,
     /// What fails a run.
     pub fail_on: FailOn,
+    /// The baseline that runs are held against once it exists, as written, and where it is.
+    pub baseline: Option<(String, PathBuf)>,
+    /// Whether an improvement fails too, until the baseline is written anew.
+    pub ratchet: bool,
     /// Levels and options of rules.
     pub settings: Settings,
     /// Whether what is allowed has to say why.

@@ -46,7 +46,7 @@ fn property(key: &Key) -> Value {
         Kind::FailOn => json!({"enum": FailOn::ALL.map(FailOn::name)}),
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Text => json!({"type": "string"}),
-        Kind::Glob => json!({"type": "string", "minLength": 1}),
+        Kind::Glob | Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Block => reference("block"),
         Kind::Size => reference("size"),
         Kind::Count => count(),

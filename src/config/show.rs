@@ -17,6 +17,8 @@ pub fn show(config: &Config) -> String {
     let mut out = format!("# The configuration in force, by warplint {}\n\n", env!("CARGO_PKG_VERSION"));
     put_list(&mut out, "gpu", config.gpus.iter().map(|(name, _)| name.as_str()));
     put(&mut out, "fail-on", &config.fail_on.name().into());
+    config.baseline.iter().for_each(|(path, _)| put(&mut out, "baseline", &path.as_str().into()));
+    put(&mut out, "ratchet", &config.ratchet.into());
     put(&mut out, "require-reason", &config.require_reason.into());
     put_list(&mut out, "source", config.sources.iter().map(|(text, _)| text.as_str()));
     put_list(&mut out, "exclude", config.excluded.iter().map(|one| one.text.as_str()));

@@ -23,8 +23,6 @@ pub(super) struct Keys {
     /// How a message calls the table: `of a [[kernel]] entry`.
     pub(super) of: &'static str,
     pub(super) known: &'static [KnownKey],
-    /// Keys that later versions know.
-    pub(super) later: &'static [&'static str],
 }
 
 impl Walk<'_> {
@@ -45,15 +43,9 @@ impl Walk<'_> {
         self.fault(value.span(), format!("{what} must be {wanted}"), format!("this is {kind}"), None);
     }
 
-    /// Notes that a table has no such key, or has it only later.
+    /// Notes that a table has no such key.
     pub(super) fn unknown_key(&mut self, key: &Key<'_>, keys: &Keys) {
         let name = key.get_ref().as_ref();
-        if keys.later.contains(&name) {
-            let message = format!("`{name}` is not part of warplint {} yet", env!("CARGO_PKG_VERSION"));
-            let help = "remove it: a key that is read by nothing would promise what nobody checks".to_owned();
-            self.fault(key.span(), message, "a later version brings it", help);
-            return;
-        }
         let known: Vec<&str> = keys.known.iter().map(|key| key.name).collect();
         let all = format!("the keys {} are {}", keys.of, known.join(", "));
         let help = did_you_mean(name, known, &all);

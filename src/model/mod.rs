@@ -18,6 +18,7 @@ mod names;
 mod percent;
 mod ptx;
 pub mod symbol;
+mod toolkit;
 
 pub use arch::{Arch, ArchError, Suffix};
 pub use arguments::{Alike, alike};
@@ -33,6 +34,7 @@ pub use message::{Message, MessageKind, Unread};
 pub use names::{NameId, Names};
 pub use percent::percent;
 pub use ptx::{Bounds, Function, Module, Origin, Positions};
+pub use toolkit::{Toolkit, ToolkitError};
 
 /// Everything that was read from all inputs.
 #[derive(Debug, Clone, Default)]
@@ -113,4 +115,6 @@ pub struct InputFacts {
     pub is_source: bool,
     /// True when it is one for HIP alone, whose warps may have 64 lanes.
     pub is_hip: bool,
+    /// The toolkit that compiled it, where the input tells.
+    pub toolkit: Option<Toolkit>,
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::{self, Write};
+use std::ops::Range;
 
 use super::mangled::nesting;
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
@@ -482,22 +483,65 @@ pub fn file_of(name: &[u8]) -> Option<&[u8]> {
     rest[digits..].strip_prefix(b"_")?.get(..length).filter(|file| !file.is_empty())
 }
 
-/// The name without what differs from build to build: the hash that the name of an anonymous namespace holds.
+/// The name without what differs from build to build: the hashes that the names of anonymous namespaces and of what is
+/// static in a file hold, and the number of a copy of a function.
 #[must_use]
 pub fn key(name: &[u8]) -> Cow<'_, [u8]> {
-    const LEAD: &[u8] = b"_GLOBAL__N_";
-    // So does the name of what is static in a file.
     let name = without_static(name);
-    let Some(at) = memchr::memmem::find(name, LEAD) else { return Cow::Borrowed(name) };
-    let digits = name[..at].iter().rev().take_while(|b| b.is_ascii_digit()).count();
-    let length = std::str::from_utf8(&name[at - digits..at]).ok().and_then(|digits| digits.parse::<usize>().ok());
-    let Some(end) = length.and_then(|length| at.checked_add(length)).filter(|end| *end <= name.len()) else {
+    let name = without_number(name, b'$').unwrap_or(name);
+    let mut stable: Vec<u8> = Vec::new();
+    let mut copied = 0;
+    // In every such name stands this.
+    for at in memchr::memmem::find_iter(name, b"AL_") {
+        let Some(span) = FOLDED.iter().find_map(|lead| namespace(name, at, lead)).filter(|span| span.start >= copied)
+        else {
+            continue;
+        };
+        stable.extend_from_slice(&name[copied..span.start]);
+        stable.extend_from_slice(ANONYMOUS.as_bytes());
+        copied = span.end;
+    }
+    if copied == 0 {
         return Cow::Borrowed(name);
-    };
-    let mut stable = name[..at - digits].to_vec();
-    stable.extend_from_slice(b"(anonymous namespace)");
-    stable.extend_from_slice(&key(&name[end..]));
+    }
+    stable.extend_from_slice(&name[copied..]);
     Cow::Owned(stable)
+}
+
+/// How the compiler calls the anonymous namespace of a file, and what is static in one.
+const FOLDED: [&[u8]; 2] = [b"_GLOBAL__N_", b"_INTERNAL_"];
+
+/// The bytes of the namespace whose name begins with `lead`, its length included, where that holds `AL_` at `at`.
+fn namespace(name: &[u8], at: usize, lead: &[u8]) -> Option<Range<usize>> {
+    let start = at.checked_sub(memchr::memmem::find(lead, b"AL_")?)?;
+    let hash = name.get(start..)?.strip_prefix(lead)?;
+    let least = lead.len() + hashed(hash);
+    // A namespace of a person's own may be called `_INTERNAL_x`.
+    if lead == FOLDED[1] && least == lead.len() {
+        return None;
+    }
+    // Of `4bar236_GLOBAL__N_…` the first two is of the name before, and tells a length that is too large.
+    let digits = name[..start].iter().rev().take(5).take_while(|byte| byte.is_ascii_digit()).count();
+    (1..=digits).find_map(|digits| {
+        let length: usize = std::str::from_utf8(&name[start - digits..start]).ok()?.parse().ok()?;
+        let end = start.checked_add(length)?;
+        (length >= least && end <= name.len()).then_some(start - digits..end)
+    })
+}
+
+/// The bytes of `_0209cbc7_8_basic_cu_165af4d4` or `0209cbc7_8_basic_cu_165af4d4` at the start of `text`; 0 where there is
+/// something else.
+fn hashed(text: &[u8]) -> usize {
+    let hex = |text: &[u8]| text.iter().take(9).take_while(|byte| byte.is_ascii_hexdigit()).count() == 8;
+    let rest = text.strip_prefix(b"_").unwrap_or(text);
+    let lead = text.len() - rest.len();
+    let Some(file) = rest.get(8..).filter(|_| hex(rest)).and_then(|rest| rest.strip_prefix(b"_")) else { return 0 };
+    let digits = file.iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
+    let length = std::str::from_utf8(&file[..digits]).ok().and_then(|digits| digits.parse::<usize>().ok());
+    let end = length.map(|length| digits + 1 + length).filter(|end| *end <= file.len());
+    let Some(end) = end else { return 0 };
+    let last = file[end..].strip_prefix(b"_").filter(|rest| hex(rest)).map_or(0, |_| 9);
+    lead + 9 + end + last
 }
 
 #[cfg(test)]
@@ -621,6 +665,23 @@ mod tests {
             key(b"__nv_static_21__ffffffff_5_st_cu_rec__Z4statPf")
         );
         assert_eq!(key(b"_ZN99_GLOBAL__N_x"), &b"_ZN99_GLOBAL__N_x"[..]);
+        // What nvcc 13.5 makes of one source in two folders, and of the file under another name; also in a template argument,
+        // and where device code is compiled to be linked.
+        let static_anonymous = |hash: &str, file: &str| {
+            let inner = format!("_ZN36_GLOBAL__N__{hash}_4_{file}_cu_884ad2bb2tkINS_1TEEEvT_Pi");
+            let of_type = format!("_Z2tkIN36_GLOBAL__N__{hash}_4_{file}_cu_884ad2bb1TENS0_1UEEvT_Pi");
+            [inner.clone(), of_type, format!("__nv_static_25__{hash}_4_{file}_cu_884ad2bb_{inner}")]
+        };
+        for (one, two) in static_anonymous("fd3ca0b6", "a").iter().zip(static_anonymous("36607313", "b")) {
+            assert_eq!(key(one.as_bytes()), key(two.as_bytes()));
+            assert!(!key(one.as_bytes()).windows(4).any(|part| part == b"fd3c"), "{one}");
+        }
+        let internal = key(b"_ZN4bar239_INTERNAL_fdb4ab2c_9_csrcol_cu_d5b33f9311anon_kernelEPi");
+        assert_eq!(String::from_utf8_lossy(&internal), "_ZN4bar2(anonymous namespace)11anon_kernelEPi");
+        assert_eq!(key(b"_ZN10_INTERNAL_4kernEPi"), &b"_ZN10_INTERNAL_4kernEPi"[..]);
+        assert_eq!(key(b"_Z4polyPKfi$5"), key(b"_Z4polyPKfi$12"));
+        let many = "12_GLOBAL__N_1".repeat(100_000);
+        assert_eq!(key(many.as_bytes()).len(), 100_000 * ANONYMOUS.len());
     }
 
     #[test]

@@ -216,6 +216,7 @@ impl Log<'_, '_, '_> {
         }
         let facts = self.lines.facts();
         facts.compiles_cuda = facts.compiles_cuda || nvcc::compiles_cuda(text);
+        facts.toolkit = facts.toolkit.or_else(|| nvcc::toolkit(text));
         let options = nvcc::options(text, &mut self.commands);
         facts.debug |= options.debug;
         facts.separate |= options.separate;

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
+use crate::model::Toolkit;
+
 /// A pattern on bytes: the class of all digits or blanks of the world is large, and no compiler prints them.
 fn pattern(text: &str) -> Regex {
     RegexBuilder::new(text).unicode(false).build().expect("bug: the pattern is fixed")
@@ -126,6 +128,23 @@ pub(crate) fn compiles_cuda(text: &[u8]) -> bool {
     // What it takes at least: most texts need not wait for the pattern to be built.
     let may = [&b"nvcc"[..], b".cu", b"CUDA", b"cuda"].iter().any(|sign| memchr::memmem::find(text, sign).is_some());
     may && CUDA.is_match(text)
+}
+
+/// What stands before the release: in what `nvcc --version` prints and in PTX, and in what CMake says of the compiler.
+const RELEASES: [&[u8]; 2] = [b"Cuda compilation tools, release ", b"CUDA compiler identification is NVIDIA "];
+
+/// The toolkit that `text` says compiles it.
+pub(crate) fn toolkit(text: &[u8]) -> Option<Toolkit> {
+    let after = |lead: &[u8]| Some(&text[memchr::memmem::find(text, lead)? + lead.len()..]);
+    let named = RELEASES.iter().find_map(|lead| Toolkit::at_start(after(lead)?));
+    // `nvcc -v` echoes what it defines for the host compiler, in this order.
+    named.or_else(|| {
+        let major = after(b"-D__CUDACC_VER_MAJOR__=")?;
+        let rest = &major[memchr::memchr(b' ', major)?..];
+        let minor = rest.strip_prefix(b" -D__CUDACC_VER_MINOR__=")?;
+        let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        Toolkit::at_start(&[&major[..digits(major)], b".", &minor[..digits(minor)]].concat())
+    })
 }
 
 /// What echoed nvcc commands say of the code that they compile.
@@ -254,6 +273,23 @@ mod tests {
         }
         for text in ["g++ -c x.cpp", "custom.cuts", "rnvcc"] {
             assert!(!compiles_cuda(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_toolkit_is_what_version_cmake_and_a_verbose_nvcc_say() {
+        for (text, expected) in [
+            ("Cuda compilation tools, release 13.5, V13.5.37\n", Some("13.5")),
+            ("-- The CUDA compiler identification is NVIDIA 12.4.131\n", Some("12.4")),
+            (
+                "#$ gcc -D__NVCC__ -D__CUDACC_VER_MAJOR__=13 -D__CUDACC_VER_MINOR__=0 -D__CUDACC_VER_BUILD__=88 x",
+                Some("13.0"),
+            ),
+            ("#$ gcc -D__CUDACC_VER_MAJOR__=13", None),
+            ("-- The CUDA compiler identification is Clang 17.0.1\n", None),
+            ("CUDA 12.4", None),
+        ] {
+            assert_eq!(toolkit(text.as_bytes()).map(|one| one.to_string()).as_deref(), expected, "{text}");
         }
     }
 

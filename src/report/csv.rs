@@ -14,6 +14,9 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     for one in &verdict.allowed {
         row(verdict, one, "allowed", out)?;
     }
+    for one in &verdict.baselined {
+        row(verdict, one, "baselined", out)?;
+    }
     Ok(())
 }
 

@@ -6,9 +6,8 @@ use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::excerpt;
-use super::fingerprint::fingerprint;
 use crate::finding::{Finding, Level};
-use crate::settle::{Settled, Verdict};
+use crate::settle::{Settled, Verdict, fingerprint};
 
 #[derive(Serialize)]
 struct Issue<'a> {

@@ -113,7 +113,7 @@ pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write
     if layout.quiet && verdict.settled.is_empty() {
         return Ok(());
     }
-    summary(verdict, layout.style, out)
+    summary(verdict, layout, out)
 }
 
 fn render_group(
@@ -260,7 +260,8 @@ fn beginning(message: &str, room: usize) -> (Cow<'_, str>, bool) {
 }
 
 /// The last line: what was looked at, and what became of every finding.
-fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn summary(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
+    let style = layout.style;
     let report = verdict.context.report;
     let entries = report.kernels.iter().filter(|kernel| kernel.kind == Kind::Entry);
     let mut archs: Vec<Arch> = entries.clone().filter_map(|kernel| kernel.arch).collect();
@@ -294,9 +295,15 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
     };
     let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") + &grouped };
     let kernels = counted(own.len(), "kernel").unwrap_or_else(|| "no kernels".to_owned());
-    let allowed =
-        if verdict.allowed.is_empty() { String::new() } else { format!("; {} allowed", verdict.allowed.len()) };
-    writeln!(out, "{}{runtime}{on}: {found}{allowed}", style.strong(kernels))?;
+    let aside = [(verdict.allowed.len(), "allowed"), (verdict.baselined.len(), "in the baseline")];
+    let aside = aside.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let aside = aside.collect::<Vec<_>>().join(", ");
+    let aside = if aside.is_empty() { aside } else { format!("; {aside}") };
+    writeln!(out, "{}{runtime}{on}: {found}{aside}", style.strong(kernels))?;
+    let vanished = if layout.verbose { verdict.vanished() } else { 0 };
+    if let Some(vanished) = counted(vanished, "kernel") {
+        writeln!(out, "{}", style.faint(format!("{vanished} of the baseline: not in this input")))?;
+    }
     let lead =
         verdict.groups().first().map(|group| &verdict.settled[group.lead]).filter(|lead| lead.level >= Level::Warn);
     match lead {

@@ -9,13 +9,12 @@ use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::excerpt;
-use super::fingerprint::fingerprint;
 use crate::analyse::{BlockSource, Judged, launches_of};
 use crate::finding::{Fact, Finding, Level};
 use crate::gpu::Limiter;
 use crate::model::{Bytes, Kernel, Kind, NameId, Names, Place, Report, Spot, symbol};
 use crate::rules::Context;
-use crate::settle::{Allowance, Origin, Settled, Verdict};
+use crate::settle::{Allowance, Origin, Settled, Verdict, fingerprint};
 
 /// The version of the report's form.
 pub(super) const VERSION: u32 = 1;
@@ -167,8 +166,8 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     writeln!(out, "  \"version\": {VERSION},")?;
     writeln!(out, "  \"tool\": {{\"name\": \"warplint\", \"version\": \"{}\"}},", env!("CARGO_PKG_VERSION"))?;
     kernel_list(context, ",", out)?;
-    let all =
-        verdict.settled.iter().map(|one| (one, "shown")).chain(verdict.allowed.iter().map(|one| (one, "allowed")));
+    let lists = [(&verdict.settled, "shown"), (&verdict.allowed, "allowed"), (&verdict.baselined, "baselined")];
+    let all = lists.into_iter().flat_map(|(list, status)| list.iter().map(move |one| (one, status)));
     list("findings", all, ",", out, |(one, status), out| {
         let finding = verdict.finding(one);
         serde_json::to_writer(out, &wire_finding(verdict, one, &finding, status)).map_err(io::Error::from)
@@ -191,7 +190,7 @@ pub(super) fn kernel_list(context: &Context<'_>, after: &str, out: &mut dyn Writ
 }
 
 /// One item a line, and `after` it all.
-fn list<T>(
+pub(super) fn list<T>(
     key: &str,
     items: impl Iterator<Item = T>,
     after: &str,
@@ -213,7 +212,7 @@ fn name(names: &Names, id: Option<NameId>) -> Option<String> {
     id.map(|id| String::from_utf8_lossy(names.get(id)).into_owned())
 }
 
-fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel, demangled: Option<&'a str>) -> WireKernel<'a> {
+fn wire_kernel<'a>(context: &'a Context<'_>, at: usize, kernel: &Kernel, demangled: Option<&'a str>) -> WireKernel<'a> {
     let report = context.report;
     let resources = &kernel.resources;
     let bytes = |size: Option<crate::model::Bytes>| size.map(crate::model::Bytes::get);
@@ -417,7 +416,7 @@ fn summary(verdict: &Verdict<'_>) -> WireSummary {
         warnings: verdict.count(Level::Warn),
         notes: verdict.count(Level::Note),
         allowed: verdict.allowed.len(),
-        baselined: 0,
+        baselined: verdict.baselined.len(),
         build_failed: report.messages.iter().any(|message| message.kind.fails_build()),
     }
 }

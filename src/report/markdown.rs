@@ -29,10 +29,15 @@ fn summary(verdict: &Verdict<'_>) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| counted(count, word))
         .collect();
-    if parts.is_empty() { "Nothing to report.".to_owned() } else { format!("**{}**", parts.join(", ")) }
+    let found = if parts.is_empty() { "Nothing to report".to_owned() } else { format!("**{}**", parts.join(", ")) };
+    match verdict.baselined.len() {
+        0 if parts.is_empty() => format!("{found}."),
+        0 => found,
+        count => format!("{found}; {count} in the baseline"),
+    }
 }
 
-fn counted(count: usize, word: &str) -> String {
+pub(super) fn counted(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
@@ -81,7 +86,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Code within a cell, where a bar would end the cell even between backticks.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = symbol::printable(text).replace('`', "'").replace('|', "\\|");
     format!("`{text}`")
 }

@@ -1,11 +1,12 @@
 //! Text for people and programs, as pure functions of what was settled.
 
 mod also;
+mod baseline;
 mod branches;
 mod csv;
+mod diff;
 mod excerpt;
 mod explain;
-mod fingerprint;
 mod github;
 mod gitlab;
 pub mod gpus;
@@ -28,7 +29,9 @@ use std::io::{self, Write};
 
 use crate::settle::Verdict;
 
+pub use baseline::Written;
 pub use branches::{branches_human, branches_json};
+pub use diff::{diff_human, diff_json, diff_markdown};
 pub use excerpt::Excerpt;
 pub use explain::explain;
 pub use kernels::{Sort, kernels_csv, kernels_human, kernels_json, kernels_markdown};

@@ -10,11 +10,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::excerpt::{self, Position};
-use super::fingerprint::fingerprint;
 use crate::finding::{Fact, Finding, Label, Level};
 use crate::model::{Report, symbol};
 use crate::rules::{Page, RULES, Rule};
-use crate::settle::{Allowance, Origin, Settled, Verdict};
+use crate::settle::{Allowance, Origin, Settled, Verdict, fingerprint};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
@@ -38,6 +37,8 @@ struct Outcome<'a> {
     partial_fingerprints: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     suppressions: Vec<Suppression<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline_state: Option<&'static str>,
     properties: BTreeMap<&'static str, Value>,
 }
 
@@ -121,10 +122,11 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     // Columns count characters, as in every other format.
     write!(out, ",\n\"columnKind\": \"unicodeCodePoints\",\n\"results\": [")?;
     let mut separator = "\n";
-    for one in verdict.settled.iter().chain(&verdict.allowed) {
+    let lists = [(&verdict.settled, false), (&verdict.allowed, false), (&verdict.baselined, true)];
+    for (one, is_known) in lists.into_iter().flat_map(|(list, is_known)| list.iter().map(move |one| (one, is_known))) {
         out.write_all(separator.as_bytes())?;
         let finding = verdict.finding(one);
-        serde_json::to_writer(&mut *out, &outcome(verdict, one, &finding)).map_err(io::Error::from)?;
+        serde_json::to_writer(&mut *out, &outcome(verdict, one, &finding, is_known)).map_err(io::Error::from)?;
         separator = ",\n";
     }
     writeln!(out, "\n]\n}}]\n}}")
@@ -191,7 +193,7 @@ fn level(level: Level) -> &'static str {
     }
 }
 
-fn outcome<'a>(verdict: &'a Verdict<'_>, one: &Settled, finding: &'a Finding) -> Outcome<'a> {
+fn outcome<'a>(verdict: &'a Verdict<'_>, one: &Settled, finding: &'a Finding, is_known: bool) -> Outcome<'a> {
     let report = verdict.context.report;
     let rule = verdict.active(one).rule;
     let names = finding.kernel.map(|name| report.names.get(name));
@@ -222,7 +224,8 @@ fn outcome<'a>(verdict: &'a Verdict<'_>, one: &Settled, finding: &'a Finding) ->
         locations: if has_place { vec![place] } else { Vec::new() },
         related_locations: related(report, finding),
         partial_fingerprints: BTreeMap::from([(FINGERPRINT, fingerprint(report, rule.id, &one.hit, finding))]),
-        suppressions: suppression(verdict, one).into_iter().collect(),
+        suppressions: suppression(verdict, one).or(is_known.then_some(KNOWN)).into_iter().collect(),
+        baseline_state: state(verdict, one, is_known),
         properties: properties(finding),
     }
 }
@@ -308,6 +311,16 @@ fn suppression<'a>(verdict: &'a Verdict<'_>, one: &Settled) -> Option<Suppressio
         message: None,
     });
     Some(Suppression { kind, status: "accepted", justification: verdict.reason(one), location })
+}
+
+/// What the baseline accepts is suppressed by it.
+const KNOWN: Suppression<'static> =
+    Suppression { kind: "external", status: "accepted", justification: Some("in the baseline"), location: None };
+
+/// How a result stands to the baseline; nothing where there is none, or where a person allowed it, baseline or not.
+fn state(verdict: &Verdict<'_>, one: &Settled, is_known: bool) -> Option<&'static str> {
+    let is_held = verdict.context.against.is_some() && one.level != Level::Allow;
+    is_held.then_some(if is_known { "unchanged" } else { "new" })
 }
 
 fn properties(finding: &Finding) -> BTreeMap<&'static str, Value> {

@@ -38,6 +38,7 @@ mod register_cap_overridden;
 mod register_cliff;
 mod register_limited_occupancy;
 mod register_spill;
+mod regression;
 mod setmaxnreg_ignored;
 mod shared_memory_limited_occupancy;
 mod slow_fp64;
@@ -56,11 +57,13 @@ mod wgmma_serialized;
 mod wgmma_wait_injected;
 mod wrong_target;
 
+use std::cell::OnceCell;
 use std::mem::discriminant;
 
 use hashbrown::HashMap;
 
 use crate::analyse::{BlockSource, BranchQuotes, Budget, Entry, Found, Judged, Launched, Loose, Numbers, Told};
+use crate::baseline::Against;
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
 use crate::model::{
@@ -73,6 +76,7 @@ use standing::is_device_runtime;
 
 pub use barrier_in_divergent_branch::loudest as loudest_of_barrier;
 pub use page::{Group, Head, Page, PageError, Setting};
+pub use regression::comparable;
 
 /// A rule as registered.
 pub struct Rule {
@@ -147,6 +151,7 @@ pub static RULES: &[Rule] = &[
     rule!("register-cliff", register_cliff),
     rule!("register-limited-occupancy", register_limited_occupancy),
     rule!("register-spill", register_spill),
+    rule!("regression", regression),
     rule!("setmaxnreg-ignored", setmaxnreg_ignored),
     rule!("shared-memory-limited-occupancy", shared_memory_limited_occupancy),
     rule!("slow-fp64", slow_fp64),
@@ -212,6 +217,12 @@ pub struct Context<'a> {
     families: HashMap<NameId, u32>,
     /// Comments that silence nothing, as indices of [`Numbers::remarks`]: known when all other rules were run.
     pub unused: Vec<u32>,
+    /// What the figures are held against, where something is.
+    pub against: Option<&'a Against>,
+    /// Accepted findings that are gone: known when all other rules were run.
+    pub gone: Option<u64>,
+    /// How the kernels stand to what they are held against, once somebody asked.
+    build: OnceCell<regression::Build<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -232,7 +243,28 @@ impl<'a> Context<'a> {
         } else {
             report.kernels.iter().filter_map(of_kernel).collect()
         };
-        Context { report, numbers, kinds, families, unused: Vec::new() }
+        Context {
+            report,
+            numbers,
+            kinds,
+            families,
+            unused: Vec::new(),
+            against: None,
+            gone: None,
+            build: OnceCell::new(),
+        }
+    }
+
+    /// The same, held against a baseline, where there is one.
+    #[must_use]
+    pub fn against(self, against: Option<&'a Against>) -> Context<'a> {
+        Context { against, ..self }
+    }
+
+    /// How the kernels stand to the baseline, where there is one.
+    fn build(&self) -> Option<&regression::Build<'a>> {
+        let against = self.against?;
+        Some(self.build.get_or_init(|| regression::Build::of(self, against)))
     }
 
     /// Kernels and device functions whose figures are surely theirs, with their indices; without those that the CUDA

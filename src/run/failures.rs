@@ -4,14 +4,6 @@ use miette::Diagnostic;
 
 use crate::model::{MessageKind, Report, symbol};
 
-/// A request for what a later version brings.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("`{what}` is not part of warplint {version} yet", version = env!("CARGO_PKG_VERSION"))]
-#[diagnostic(help("this version reads build logs, PTX and CUDA sources; `warplint --help` lists what it can do"))]
-pub(super) struct NotYet {
-    pub(super) what: String,
-}
-
 /// A report that would take the place of what it is about.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("the report would be written over `{path}`, which is to be read")]

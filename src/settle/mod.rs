@@ -1,21 +1,27 @@
 //! From hits to what is shown: levels, groups of one cause, order, counts.
 
+mod accepting;
+mod fingerprint;
 mod placing;
 mod settings;
 mod silence;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::baseline::{Accepted, Against};
 use crate::finding::{Basis, Cause, Finding, Hit, Level, Subject};
 use crate::model::{NameId, Names, Place, Quote, base};
 use crate::rules::{Armed, Context, Group, RULES, Rule};
 use crate::suppress::Scope;
 
+use accepting::REGRESSION;
 use silence::Silencer;
 
+pub use fingerprint::fingerprint;
 pub use settings::{FailOn, Origin, Settings, Target, UnknownRule, did_you_mean};
 
 /// A rule as this run applies it.
@@ -184,6 +190,10 @@ pub struct Verdict<'a> {
     pub settled: Vec<Settled>,
     /// Hits that a person allowed.
     pub allowed: Vec<Settled>,
+    /// Hits that the baseline accepts.
+    pub baselined: Vec<Settled>,
+    /// What the baseline accepts beyond these.
+    pub left: BTreeMap<Accepted, u64>,
     groups: Groups,
     /// What was read and computed.
     pub context: Context<'a>,
@@ -207,11 +217,25 @@ pub fn settle<'a>(mut context: Context<'a>, rules: &'a [Active], allows: &'a [Al
     for (index, active) in numbered().filter(|(_, active)| last(active)) {
         found.run(&context, index, active, allows, &mut silencer, &mut hits);
     }
-    let Sorted { mut settled, mut allowed } = found;
-    settled.sort_by_key(|one| one.order);
-    allowed.sort_by_key(|one| one.order);
-    let groups = group(&settled, &context);
-    Verdict { rules, settled, allowed, groups, context, allows }
+    found.settled.sort_by_key(|one| one.order);
+    let against = context.against;
+    let Sorted { settled, allowed } = found;
+    let mut verdict = Verdict {
+        rules,
+        settled,
+        allowed,
+        baselined: Vec::new(),
+        left: BTreeMap::new(),
+        groups: Groups::default(),
+        context,
+        allows,
+    };
+    if let Some(against) = against {
+        verdict.accept(against, &mut silencer, &mut hits);
+    }
+    verdict.allowed.sort_by_key(|one| one.order);
+    verdict.groups = group(&verdict.settled, &verdict.context);
+    verdict
 }
 
 /// The rule on comments that silence nothing, which has to be run last.
@@ -420,6 +444,24 @@ impl Bases {
 }
 
 impl Verdict<'_> {
+    /// Sets aside what the baseline accepts; what it accepts in vain is known then, and the rule on what changed tells the sum.
+    fn accept(&mut self, against: &Against, silencer: &mut Silencer, hits: &mut Vec<Hit>) {
+        let accepting::Acceptance { is_accepted, left } = accepting::accept(self, against);
+        self.left = left;
+        let mut is_accepted = is_accepted.into_iter();
+        let accepted = self.settled.extract_if(.., |_| is_accepted.next().unwrap_or(false));
+        self.baselined = accepted.collect();
+        self.context.gone = Some(self.gone(against));
+        let Some((index, active)) = (0_u16..).zip(self.rules).find(|(_, active)| active.rule.id == REGRESSION) else {
+            return;
+        };
+        let mut found =
+            Sorted { settled: std::mem::take(&mut self.settled), allowed: std::mem::take(&mut self.allowed) };
+        found.run(&self.context, index, active, self.allows, silencer, hits);
+        found.settled.sort_by_key(|one| one.order);
+        (self.settled, self.allowed) = (found.settled, found.allowed);
+    }
+
     /// Hits by cause, the worst first.
     #[must_use]
     pub fn groups(&self) -> &[CauseGroup] {

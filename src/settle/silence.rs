@@ -2,6 +2,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
+use super::accepting::REGRESSION;
 use super::{Active, Target};
 use crate::finding::{Basis, Hit, Subject};
 use crate::model::{Function, NameId, Place, Report};
@@ -164,6 +165,8 @@ impl Silencer {
                 Ok(target) => {
                     !self.used[*at as usize]
                         && remark.is_seen
+                        // Without a baseline nothing is held against one.
+                        && (context.against.is_some() || target != Target::Rule(REGRESSION))
                         && would_tell(context.report, &files, rules, target, remark.scope)
                 }
             },

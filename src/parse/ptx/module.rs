@@ -69,6 +69,9 @@ pub fn read_ptx(text: impl Into<Arc<Vec<u8>>>, name: &str, report: &mut Report) 
     read_text(text.into(), name, report)
 }
 
+/// Bytes at the start of a module in which its compiler may name itself.
+const HEADER: usize = 1024;
+
 fn read_text(text: Arc<Vec<u8>>, name: &str, report: &mut Report) -> Result<(), PtxFault> {
     let input = u32::try_from(report.inputs.len()).unwrap_or(u32::MAX);
     report.inputs.push(InputFacts { name: name.to_owned(), bytes: text.len() as u64, ..InputFacts::default() });
@@ -92,6 +95,7 @@ fn read_text(text: Arc<Vec<u8>>, name: &str, report: &mut Report) -> Result<(), 
     facts.records = count as u64;
     facts.compiles_cuda = count > 0;
     facts.torn = result.is_err();
+    facts.toolkit = crate::parse::nvcc::toolkit(&text[..text.len().min(HEADER)]);
     let fault = result.err().map(|fault| placed(&text, name, count, &fault));
     let (files, functions) = (outline.files, outline.functions);
     report.modules.push(Module { input, text, files, functions, origin: Origin::Compiler });

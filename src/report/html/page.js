@@ -522,7 +522,7 @@
   }
 
   document.getElementById("summary").textContent +=
-    (head.allowed > 0 ? `; ${head.allowed} allowed` : "") + (head.build_failed ? "; the build failed" : "") +
+    (head.allowed > 0 ? `; ${head.allowed} allowed` : "") + (head.baselined > 0 ? `; ${head.baselined} in the baseline` : "") + (head.build_failed ? "; the build failed" : "") +
     (head.inputs.length > 0 ? `, from ${head.inputs.join(", ")}${head.more_inputs > 0 ? ` and ${count(head.more_inputs, "more input")}` : ""}` : "");
   window.addEventListener("hashchange", show);
   show();

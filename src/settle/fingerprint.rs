@@ -5,27 +5,40 @@ use crate::model::{Report, symbol};
 
 /// The same while lines move and numbers change, and the same for a pipe and a file: rule, kernel, architecture, GPU and
 /// reason; the words where there is no kernel, or where they are what tells messages on one kernel apart.
-pub(super) fn fingerprint(report: &Report, rule: &str, hit: &Hit, finding: &Finding) -> String {
+#[must_use]
+pub fn fingerprint(report: &Report, rule: &str, hit: &Hit, finding: &Finding) -> String {
     let mut hash = Fnv::default();
     hash.add(rule.as_bytes());
     if let Some(id) = finding.kernel {
         hash.add(&symbol::key(report.names.get(id)));
     }
-    let reason = finding.facts.iter().find(|(name, _)| *name == "reason").map(|(_, fact)| fact);
-    // A branch is told from another of the same kernel by its side of the source, not by its line.
-    if let Some(Fact::Word(branch)) = finding.facts.iter().find(|(name, _)| *name == "branch").map(|(_, fact)| fact) {
-        hash.add(branch.as_bytes());
-    }
-    let of_message = matches!(hit.subject, Subject::Message(_)) && hit.cause != Cause::Kernel;
-    match reason {
-        Some(Fact::Word(reason)) => hash.add(reason.as_bytes()),
-        Some(_) => hash.add(b"unknown"),
-        None if of_message || finding.kernel.is_none() => hash.add(words(report, hit, finding).as_bytes()),
-        None => {}
-    }
+    marks(report, hit, finding, |mark| hash.add(mark));
     hash.add(finding.arch.map(|arch| arch.to_string()).unwrap_or_default().as_bytes());
     hash.add(finding.gpu.as_deref().unwrap_or_default().as_bytes());
     format!("{:016x}", hash.0)
+}
+
+/// What tells a finding from others of its rule, kernel, architecture and GPU; `None` where nothing does.
+pub(super) fn distinction(report: &Report, hit: &Hit, finding: &Finding) -> Option<String> {
+    let mut hash = Fnv::default();
+    let start = hash.0;
+    marks(report, hit, finding, |mark| hash.add(mark));
+    (hash.0 != start).then(|| format!("{:016x}", hash.0))
+}
+
+fn marks(report: &Report, hit: &Hit, finding: &Finding, mut mark: impl FnMut(&[u8])) {
+    let reason = finding.facts.iter().find(|(name, _)| *name == "reason").map(|(_, fact)| fact);
+    // A branch is told from another of the same kernel by its side of the source, not by its line.
+    if let Some(Fact::Word(branch)) = finding.facts.iter().find(|(name, _)| *name == "branch").map(|(_, fact)| fact) {
+        mark(branch.as_bytes());
+    }
+    let of_message = matches!(hit.subject, Subject::Message(_)) && hit.cause != Cause::Kernel;
+    match reason {
+        Some(Fact::Word(reason)) => mark(reason.as_bytes()),
+        Some(_) => mark(b"unknown"),
+        None if of_message || finding.kernel.is_none() => mark(words(report, hit, finding).as_bytes()),
+        None => {}
+    }
 }
 
 /// A message without its numbers and without the name of the input that it is about.

@@ -1,0 +1,276 @@
+//! Which findings a baseline accepts: those that it has, in whatever order and on whatever lines they stand now.
+
+use std::collections::BTreeMap;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::fingerprint::distinction;
+use super::{Settled, Verdict};
+use crate::baseline::{
+    Accepted, Against, Baseline, Figures, From, Key, KeyRef, LaunchFigures, Seen, name_key, normalised,
+};
+use crate::finding::{Finding, Level, Subject};
+use crate::model::{Kernel, Place};
+use crate::rules::comparable;
+
+/// The rule that holds a build against a baseline: what it finds is not accepted but written down anew.
+pub(super) const REGRESSION: &str = "regression";
+
+/// Findings that no baseline accepts: with them a run says nothing else.
+const NEVER: [&str; 4] = [REGRESSION, "budget-exceeded", "build-failed", "no-resource-report"];
+
+/// What a baseline accepts of a run.
+#[derive(Debug, Default)]
+pub(super) struct Acceptance {
+    /// For each hit of [`Verdict::settled`] whether it is accepted.
+    pub(super) is_accepted: Vec<bool>,
+    /// What the baseline accepts beyond that.
+    pub(super) left: BTreeMap<Accepted, u64>,
+}
+
+/// Holds the hits of a run against what is accepted. The same finding comes first; then another of the same rule on the same
+/// kernel, as its words may have changed, if it is not worse.
+pub(super) fn accept(verdict: &Verdict<'_>, against: &Against) -> Acceptance {
+    let mut acceptance =
+        Acceptance { is_accepted: vec![false; verdict.settled.len()], left: against.baseline.findings.clone() };
+    if acceptance.left.is_empty() {
+        return acceptance;
+    }
+    let rules: HashSet<&str> = against.baseline.findings.keys().map(|accepted| &*accepted.rule).collect();
+    // Words are made only of what may be accepted.
+    let may_be = |one: &Settled| rules.contains(verdict.active(one).rule.id);
+    let mut open: Vec<(usize, Accepted)> = Vec::new();
+    for (at, one) in verdict.settled.iter().enumerate().filter(|(_, one)| may_be(one)) {
+        let Some(asked) = identity(verdict, one, &against.root) else { continue };
+        match acceptance.left.get_mut(&asked).filter(|count| **count > 0) {
+            Some(count) => {
+                *count -= 1;
+                acceptance.is_accepted[at] = true;
+            }
+            None => open.push((at, asked)),
+        }
+    }
+    acceptance.left.retain(|_, count| *count > 0);
+    // By what they are on, and how loud they could be.
+    let mut alike: HashMap<Accepted, [Vec<Accepted>; 4]> = HashMap::new();
+    for left in acceptance.left.keys().rev() {
+        alike.entry(loose(left)).or_default()[left.cap as usize].push(left.clone());
+    }
+    for (at, asked) in open {
+        let by_cap = alike.get_mut(&loose(&asked)).into_iter().flatten();
+        let Some(candidates) = by_cap.skip(asked.cap as usize).find(|candidates| !candidates.is_empty()) else {
+            continue;
+        };
+        let count = candidates.last().and_then(|found| acceptance.left.get_mut(found));
+        let Some(count) = count else { continue };
+        *count -= 1;
+        if *count == 0
+            && let Some(found) = candidates.pop()
+        {
+            acceptance.left.remove(&found);
+        }
+        acceptance.is_accepted[at] = true;
+    }
+    acceptance
+}
+
+/// Rule, kernel and architecture alone; of what is on no kernel all but how loud it was.
+fn loose(accepted: &Accepted) -> Accepted {
+    let on_kernel = accepted.kernel.is_some();
+    Accepted {
+        fingerprint: accepted.fingerprint.clone().filter(|_| !on_kernel),
+        gpu: accepted.gpu.clone().filter(|_| !on_kernel),
+        cap: Level::Allow,
+        ..accepted.clone()
+    }
+}
+
+/// What a hit is accepted as; `None` for what cannot be.
+fn identity(verdict: &Verdict<'_>, one: &Settled, root: &str) -> Option<Accepted> {
+    let rule = verdict.active(one).rule.id;
+    if NEVER.contains(&rule) {
+        return None;
+    }
+    let report = verdict.context.report;
+    let finding = verdict.finding(one);
+    let path = if finding.kernel.is_none() { path_of(verdict, one, &finding) } else { None };
+    Some(Accepted {
+        kernel: finding.kernel.map(|name| name_key(report.names.get(name)).into()),
+        arch: finding.arch,
+        rule: rule.into(),
+        // One that follows the architecture says nothing more.
+        gpu: finding
+            .gpu
+            .as_deref()
+            .filter(|gpu| finding.arch.is_none_or(|arch| arch.device().to_string() != **gpu))
+            .map(Into::into),
+        path: path.map(|path| normalised(path, root).into()),
+        from: from(verdict, one),
+        fingerprint: distinction(report, &one.hit, &finding).map(String::into_boxed_str),
+        cap: one.hit.cap,
+    })
+}
+
+/// The file of a finding on no kernel; none for a log, which is a pipe today and a file tomorrow.
+fn path_of<'v>(verdict: &'v Verdict<'_>, one: &Settled, finding: &Finding) -> Option<&'v str> {
+    let report = verdict.context.report;
+    let place = match (&finding.label, one.hit.subject) {
+        (Some(label), _) => label.quote.place,
+        (None, Subject::Input(at)) => Place { input: at, ..Place::default() },
+        _ => return None,
+    };
+    let is_log = place.input < Place::SOURCE && of_input(verdict, place.input) == From::Log;
+    (!is_log).then(|| report.file_of(place))
+}
+
+fn of_input(verdict: &Verdict<'_>, input: u32) -> From {
+    let report = verdict.context.report;
+    match report.inputs.get(input as usize) {
+        Some(input) if input.is_source => From::Source,
+        _ if input >= Place::SOURCE => From::Source,
+        _ if report.modules.iter().any(|module| module.input == input) => From::Ptx,
+        _ => From::Log,
+    }
+}
+
+fn of_kernel(kernel: &Kernel) -> From {
+    let evidence = &kernel.evidence;
+    match (evidence.usage.is_some() || evidence.frame.is_some(), evidence.head.is_some()) {
+        (true, _) => From::Log,
+        (false, true) => From::Ptx,
+        (false, false) => From::Source,
+    }
+}
+
+fn from(verdict: &Verdict<'_>, one: &Settled) -> From {
+    let context = &verdict.context;
+    let of_module = |is_source: bool| if is_source { From::Source } else { From::Ptx };
+    match one.hit.subject {
+        Subject::Kernel(at) => context.report.kernels.get(at as usize).map_or(From::Log, of_kernel),
+        Subject::Input(at) => of_input(verdict, at),
+        Subject::Branch(_) => {
+            of_module(context.branch_of(&one.hit).is_some_and(|found| found.module.positions().is_some()))
+        }
+        Subject::Exchange(at) => {
+            let loose = context.numbers.branches.exchanges.get(at as usize);
+            let module = loose.and_then(|loose| context.report.modules.get(loose.module as usize));
+            of_module(module.is_some_and(|module| module.positions().is_some()))
+        }
+        Subject::Launch(_) | Subject::Family(_) => From::Source,
+        Subject::Remark(_) => {
+            context.remark_of(&one.hit).map_or(From::Source, |remark| of_input(verdict, remark.quote.place.input))
+        }
+        Subject::Message(_) | Subject::Gpu(_) | Subject::Entry(_) | Subject::Budget(_) | Subject::Run => From::Log,
+    }
+}
+
+impl Verdict<'_> {
+    /// This run as a baseline: the figures of its kernels, and every finding that is neither allowed nor beyond acceptance.
+    #[must_use]
+    pub fn baseline(&self, root: &str) -> Baseline {
+        let context = &self.context;
+        let mut baseline = Baseline::default();
+        for (at, kernel) in comparable(context) {
+            let Some(key) = Key::of(context.report, kernel) else { continue };
+            let Some(figures) = Figures::of(context.report, context.numbers, at).filter(Figures::is_known) else {
+                continue;
+            };
+            // What is doubtful in part would take the place of what is sure.
+            if !kernel.ambiguous {
+                baseline.kernels.entry(key).or_default().push(figures);
+            }
+        }
+        for one in self.settled.iter().chain(&self.baselined) {
+            if let Some(accepted) = identity(self, one, root) {
+                *baseline.findings.entry(accepted).or_default() += 1;
+            }
+        }
+        baseline
+    }
+
+    /// What this run looked at, and so what it can say is gone.
+    #[must_use]
+    pub fn seen(&self, root: &str) -> Seen {
+        let report = self.context.report;
+        let mut seen = Seen::default();
+        seen.is_filtered = report.is_filtered;
+        for kernel in &report.kernels {
+            if let Some(key) = Key::of(report, kernel) {
+                seen.add(key, of_kernel(kernel));
+            }
+        }
+        for module in &report.modules {
+            let from = if module.positions().is_some() { From::Source } else { From::Ptx };
+            for function in &module.functions {
+                let arch = function.kernel.and_then(|at| report.kernels.get(at as usize)).and_then(|one| one.arch);
+                let kernel: Box<str> = name_key(report.names.get(function.name)).into();
+                // What a source shows holds on all architectures.
+                let arch = arch.filter(|_| from == From::Ptx);
+                seen.add(Key { kernel, arch }, from);
+            }
+        }
+        for family in &report.families {
+            let is_given = family.main(report).is_some_and(|main| main.quote.place.input < Place::SOURCE);
+            if let Some(name) = self.context.name_of_family(family).filter(|_| is_given) {
+                seen.add(Key { kernel: name_key(report.names.get(name)).into(), arch: None }, From::Source);
+            }
+        }
+        let is_log = |at: u32| of_input(self, at) == From::Log;
+        let given = (0_u32..).zip(&report.inputs).filter(|(at, _)| !is_log(*at));
+        seen.paths = given.map(|(_, input)| normalised(&input.name, root)).collect();
+        seen
+    }
+
+    /// The kernels whose block the baseline knows and this run does not: what depends on it is not gone, but out of sight.
+    fn without_block(&self, against: &Against) -> HashSet<Key> {
+        let (report, numbers) = (self.context.report, self.context.numbers);
+        let mut blind = HashSet::new();
+        for (at, kernel) in report.kernels.iter().enumerate() {
+            let Some(key) = Key::of(report, kernel) else { continue };
+            let known = against.baseline.of(&key.kernel, key.arch);
+            let tells = |figures: &Figures| figures.launches.iter().any(LaunchFigures::is_told);
+            if known.iter().any(tells) && !Figures::of(report, numbers, at).is_some_and(|now| tells(&now)) {
+                blind.insert(key);
+            }
+        }
+        blind
+    }
+
+    /// Kernels of the baseline that this run has not.
+    #[must_use]
+    pub fn vanished(&self) -> usize {
+        let Some(against) = self.context.against else { return 0 };
+        let report = self.context.report;
+        let ours: HashSet<Key> = report.kernels.iter().filter_map(|kernel| Key::of(report, kernel)).collect();
+        against.baseline.kernels.keys().filter(|key| !ours.contains(*key)).count()
+    }
+
+    /// Accepted findings that would have been found if they were still there, by rules that this run asks for.
+    pub(super) fn gone(&self, against: &Against) -> u64 {
+        if self.left.is_empty() {
+            return 0;
+        }
+        let seen = self.seen(&against.root);
+        let runs = |rule: &str| self.rules.iter().any(|active| active.rule.id == rule && active.level > Level::Allow);
+        // A finding whose place another has taken is no improvement.
+        let report = self.context.report;
+        let on = |one: &Settled| {
+            let name = super::name_of(&self.context, &one.hit)?;
+            let arch = self.context.kernel_of(&one.hit).and_then(|kernel| kernel.arch);
+            Some(Key { kernel: name_key(report.names.get(name)).into(), arch })
+        };
+        let new: HashSet<Key> = self.settled.iter().filter_map(on).collect();
+        let is_replaced = |accepted: &Accepted| {
+            let key = accepted.kernel.as_deref().map(|kernel| KeyRef { kernel, arch: accepted.arch });
+            key.is_some_and(|key| new.contains(&key))
+        };
+        let blind = self.without_block(against);
+        let is_gone = |accepted: &Accepted| {
+            let key = accepted.kernel.as_deref().map(|kernel| KeyRef { kernel, arch: accepted.arch });
+            let is_blind = key.is_some_and(|key| blind.contains(&key));
+            seen.covers(accepted) && runs(&accepted.rule) && !is_replaced(accepted) && !is_blind
+        };
+        let gone = self.left.iter().filter(|(accepted, _)| is_gone(accepted));
+        gone.map(|(_, count)| count).sum()
+    }
+}

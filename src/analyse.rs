@@ -6,7 +6,7 @@ mod prefer;
 
 use hashbrown::HashMap;
 
-pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found, InlinedQuote, Loose, line_of};
+pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found, InlinedQuote, Loose, NotFollowed, line_of};
 pub use launches::{Launched, launches_of};
 
 use crate::gpu::{Gpu, Launch, Occupancy, Target, occupancy, suggest_block_size};

@@ -14,6 +14,19 @@ pub struct Unit {
     pub declarations: Vec<Declaration>,
     /// Its launches, in order.
     pub launches: Vec<LaunchSite>,
+    /// Device functions whose statements were not followed, where they were to be.
+    pub not_followed: Option<NotFollowed>,
+}
+
+/// Functions of which nothing is said because they are too long, nested too deeply or torn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotFollowed {
+    /// How many there are, at least 1.
+    pub count: u32,
+    /// The name of the first one.
+    pub first: NameId,
+    /// The line that it stands on.
+    pub line: u32,
 }
 
 /// A kernel as a source declares it.

@@ -22,7 +22,9 @@ pub use arch::{Arch, ArchError, Suffix};
 pub use arguments::{Alike, alike};
 pub use base::base;
 pub use bytes::Bytes;
-pub use cuda::{Array, ArraySpace, Declaration, Doubles, LaunchForm, LaunchSite, SourceBounds, Stated, Unit};
+pub use cuda::{
+    Array, ArraySpace, Declaration, Doubles, LaunchForm, LaunchSite, NotFollowed, SourceBounds, Stated, Unit,
+};
 pub use family::{Family, Spot};
 pub use flow::{Flow, Jump, Way};
 pub use kernel::{Evidence, Kernel, Kind, LinkSource, Linked, Place, Quote, Resources};

@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::Style;
 use super::excerpt;
 use super::json::VERSION;
+use super::not_followed::not_followed;
 use crate::analyse::{BlockSource, Found};
 use crate::finding::Level;
 use crate::lanes::cost::Side;
@@ -147,6 +148,9 @@ pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) 
         style.strong(format!("{total} branch{}", plural(total))),
         total - loud - notes,
     )?;
+    if let Some(said) = not_followed(context) {
+        writeln!(out, "{}", textwrap::fill(&said, style.width))?;
+    }
     if context.report.units.is_empty() {
         return Ok(());
     }

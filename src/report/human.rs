@@ -11,6 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::also::{self, also};
 use super::excerpt::{self, Excerpt};
+use super::not_followed::not_followed;
 use super::{Layout, Style};
 use crate::finding::{Finding, Level, Subject};
 use crate::model::{Arch, Kind, symbol};
@@ -112,6 +113,11 @@ pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write
     }
     if layout.quiet && verdict.settled.is_empty() {
         return Ok(());
+    }
+    if layout.verbose
+        && let Some(said) = not_followed(&verdict.context)
+    {
+        writeln!(out, "{}\n", textwrap::fill(&said, layout.style.width))?;
     }
     summary(verdict, layout.style, out)
 }

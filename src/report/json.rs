@@ -150,6 +150,9 @@ struct WireSummary {
     allowed: usize,
     baselined: usize,
     build_failed: bool,
+    /// Functions whose branches nothing is said of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    functions_not_followed: Option<u32>,
 }
 
 pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -396,5 +399,6 @@ fn summary(verdict: &Verdict<'_>) -> WireSummary {
         allowed: verdict.allowed.len(),
         baselined: 0,
         build_failed: report.messages.iter().any(|message| message.kind.fails_build()),
+        functions_not_followed: verdict.context.numbers.branches.not_followed(report).map(|found| found.count),
     }
 }

@@ -15,6 +15,7 @@ mod json;
 mod junit;
 mod kernels;
 mod markdown;
+mod not_followed;
 pub mod occupancy;
 mod plot;
 mod rules;

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use rayon::prelude::*;
 
 use crate::discover::{InputError, LARGEST, SourceFile};
-use crate::model::{Bounds, InputFacts, NameId, Place, Report, Spot, Unit, symbol};
+use crate::model::{Bounds, InputFacts, NameId, NotFollowed, Place, Report, Spot, Unit, symbol};
 use crate::parse::cuda::lower::{self, Device, Lowered, lower};
 use crate::parse::cuda::{Aliases, File, Gathered, Meaning, NewNames, Scanner, gather, scan};
 use crate::suppress::{self, Kept};
@@ -100,16 +100,23 @@ struct Made {
     lowered: Lowered,
     functions: Vec<Device>,
     names: Vec<Box<[u8]>>,
+    /// How many functions were not followed, and the name and the line of the first one.
+    not_followed: Option<(u32, Box<[u8]>, u32)>,
 }
 
 /// Adds the module that functions of a source were made into.
 fn add_module(unit: u32, made: Made, report: &mut Report) {
-    let Some(of_unit) = report.units.get(unit as usize) else { return };
+    let Some(of_unit) = report.units.get_mut(unit as usize) else { return };
+    let (names, not_followed) = (&mut report.names, made.not_followed);
+    of_unit.not_followed =
+        not_followed.map(|(count, name, line)| NotFollowed { count, first: names.intern(&name), line });
+    if made.lowered.functions.is_empty() {
+        return;
+    }
     let declared: Vec<Option<u32>> = made.functions.iter().map(|device| declaration_of(of_unit, device)).collect();
     let input = of_unit.input;
     let named_by: Vec<Option<NameId>> =
         declared.iter().map(|at| Some(of_unit.declarations[(*at)? as usize].name)).collect();
-    let names = &mut report.names;
     let mut kept: Vec<usize> = Vec::new();
     let mut named = |of: usize| {
         let own = made.names.get(kept.len());
@@ -221,7 +228,11 @@ fn lowered(source: &SourceFile, text: &[u8], file: &File, scanner: &Scanner) -> 
     let lowered = lower(&lower::Unit { text, name: &name, functions: &functions, constants: &constants })?;
     let name = |of: usize| text.get(functions.get(of)?.name.clone());
     let names = lowered.functions.iter().map(|one| name(one.of).unwrap_or(b"?").into()).collect();
-    Some(Made { lowered, functions, names })
+    let not_followed = lowered.not_followed.first().and_then(|first| {
+        let line = bytecount::count(text.get(..functions.get(*first)?.name.start)?, b'\n') + 1;
+        Some((narrow(lowered.not_followed.len()), name(*first)?.into(), narrow(line)))
+    });
+    Some(Made { lowered, functions, names, not_followed })
 }
 
 /// The text of a file; nothing for one that is not surely a source, and no text of a person's.

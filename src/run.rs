@@ -15,7 +15,7 @@ use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use miette::Report as Failure;
+use miette::{Report as Failure, Severity};
 
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
 use crate::cli::{
@@ -24,7 +24,7 @@ use crate::cli::{
 };
 use crate::command::{gpus, occupancy};
 use crate::config::{self, Choice, Config, ConfigError};
-use crate::discover::{self, Input, SourceFile, Sources, check_sources};
+use crate::discover::{self, Input, Searched, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
@@ -400,6 +400,7 @@ fn examine(
     let mut unreadable = false;
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen = HashSet::new();
+    let mut links = 0;
     let mut module_paths = Vec::new();
     let mut source_files: Vec<SourceFile> = Vec::new();
     for path in paths {
@@ -410,7 +411,9 @@ fn examine(
                 continue;
             }
         };
-        for input in found {
+        failures.extend(found.problems.into_iter().map(Failure::from));
+        links += found.links;
+        for input in found.found {
             // One folder holds no file twice: links are not followed. What is searched may be what is read.
             let may_come_twice = paths.len() > 1 || !args.source.is_empty();
             if may_come_twice && discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
@@ -441,11 +444,17 @@ fn examine(
         failures.extend(errors.into_iter().map(Failure::from));
     }
     let searched = searched_files(args, &seen);
-    units.add(units::read(&searched, Role::Searched, |_| true, &mut report));
+    failures.extend(searched.problems.into_iter().map(Failure::from));
+    units.add(units::read(&searched.files, Role::Searched, |_| true, &mut report));
     failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
     for failure in &failures {
         show(failure, look, streams);
-        unreadable = true;
+        unreadable |= failure.severity() != Some(Severity::Warning);
+    }
+    if look.verbose && links > 0 {
+        let are =
+            if links == 1 { "1 link to a source or PTX was" } else { &format!("{links} links to sources or PTX were") };
+        let _ = streams.stderr.write_all(format!("{are} not followed; name what is to be linted\n").as_bytes());
     }
     join(&mut report);
     filter.apply(&mut report)?;
@@ -471,10 +480,10 @@ fn examine(
 }
 
 /// The sources that `--source` names and that are no inputs: what they say of the kernels of logs and PTX counts.
-fn searched_files(args: &InputArgs, seen: &HashSet<PathBuf>) -> Vec<SourceFile> {
-    let mut files = discover::source_files(&args.source, false);
-    files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !seen.contains(&path)));
-    files
+fn searched_files(args: &InputArgs, seen: &HashSet<PathBuf>) -> Searched {
+    let mut searched = discover::source_files(&args.source, false);
+    searched.files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !seen.contains(&path)));
+    searched
 }
 
 /// Where sources are searched for: what was named for it, else around the inputs, and in the working folder.

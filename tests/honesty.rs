@@ -104,3 +104,130 @@ fn functions_of_ptx_that_are_not_followed_are_counted() {
     let said = lint(&folder.0, &["-v", "nested.ptx"]).out;
     assert!(said.contains("1 function was not followed, `nested` (nested.ptx:4)"), "{said}");
 }
+
+/// Runs warplint over what is piped in.
+fn pipe(text: &[u8]) -> Said {
+    use std::io::Write as _;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warplint"));
+    command.args(["--isolated", "--passthrough", "none"]).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It may stop to read.
+    let _ = child.stdin.take().unwrap().write_all(text);
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said { status: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+const KERNEL: &str = "__global__ void k(float* p) { p[0] = 1; }\n";
+
+#[test]
+fn a_head_of_many_parameters_and_a_long_expression_are_read() {
+    let folder = Folder::new("long");
+    let many = |one: &dyn Fn(usize) -> String, by: &str| (0..3000).map(one).collect::<Vec<_>>().join(by);
+    let parameters = many(&|at| format!("float* p{at}"), ", ");
+    let sum = many(&|_| "1".to_owned(), " + ");
+    let text = format!("__global__ void k({parameters}) {{}}\nvoid f() {{ k<<<{sum}, 64>>>(); }}\n");
+    folder.write("k.cu", text);
+    let json: serde_json::Value = serde_json::from_str(&lint(&folder.0, &["-f", "json", "k.cu"]).out).unwrap();
+    assert_eq!(json["kernels"][0]["launches"][0]["block"], serde_json::json!([64, 1, 1]));
+}
+
+#[test]
+fn sources_that_are_piped_in_are_no_log() {
+    let said = pipe(format!("// licence\n#include <cstdio>\n{KERNEL}").as_bytes());
+    assert_eq!(said.status, Some(2));
+    assert!(said.err.contains("`<stdin>` is CUDA source"), "{}", said.err);
+    // An error of a compiler quotes one.
+    let said = pipe(format!("k.cu(1): error: x\n  {KERNEL}").as_bytes());
+    assert!(!said.err.contains("is CUDA source"), "{}", said.err);
+}
+
+#[test]
+fn a_source_of_any_name_and_encoding_is_read() {
+    let folder = Folder::new("names");
+    folder.write("k.cu.in", KERNEL);
+    let wide: Vec<u8> = [0xfeff].into_iter().chain(KERNEL.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    folder.write("wide.cu", wide);
+    folder.write("mac.cu", format!("// a\r{KERNEL}").replace('\n', "\r"));
+    for name in ["k.cu.in", "wide.cu", "mac.cu"] {
+        let said = lint(&folder.0, &["-f", "json", name]);
+        let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let line = if name == "mac.cu" { 2 } else { 1 };
+        assert_eq!(json["kernels"][0]["declared_at"], serde_json::json!({"path": name, "line": line}), "{}", said.err);
+    }
+}
+
+#[test]
+fn that_no_kernel_was_there_is_told_and_no_fault() {
+    let folder = Folder::new("host");
+    folder.write("host.cu", "int main() {}\n");
+    folder.write("empty.cu", "");
+    let said = lint(&folder.0, &["."]);
+    assert_eq!((said.status, said.out.as_str()), (Some(0), "no kernels in 2 sources: nothing to report\n"));
+    assert_eq!(lint(&folder.0, &["-q", "host.cu"]).out, "");
+}
+
+#[test]
+fn a_large_header_is_passed_over_only_if_it_holds_no_device_code() {
+    let folder = Folder::new("large");
+    let mut text = vec![b' '; (16 << 20) + (1 << 19)];
+    folder.write("k.cu", KERNEL);
+    folder.write("large.h", &text);
+    assert_eq!(lint(&folder.0, &["."]).status, Some(0));
+    // Across the end of a piece.
+    text[(16 << 20) - 5..][..10].copy_from_slice(b"__global__");
+    folder.write("large.h", &text);
+    let said = lint(&folder.0, &["."]);
+    assert_eq!(said.status, Some(2));
+    assert!(said.err.contains("`./large.h` has 17301504 bytes"), "{}", said.err);
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn shell(folder: &Path, script: &str) {
+        let status = Command::new("sh").args(["-c", script]).current_dir(folder).status().unwrap();
+        assert!(status.success(), "{script}");
+    }
+
+    #[test]
+    fn what_a_walk_cannot_read_is_told() {
+        let folder = Folder::new("hidden");
+        folder.write("k.cu", KERNEL);
+        // Longer than a path may be, whoever asks; what may not be read is read by an administrator all the same.
+        let deep = |first: &str| folder.0.join(first).join(vec!["d".repeat(200); 15].join("/"));
+        fs::create_dir_all(deep("one")).unwrap();
+        fs::create_dir_all(deep("other")).unwrap();
+        fs::rename(folder.0.join("other"), deep("one").join("in")).unwrap();
+        let said = lint(&folder.0, &["."]);
+        assert_eq!(said.status, Some(2));
+        assert!(said.err.contains("cannot read all of"), "{}", said.err);
+        assert!(said.out.starts_with("1 kernel"), "{}", said.out);
+    }
+
+    #[test]
+    fn pipes_that_lie_in_a_folder_are_passed_over_and_links_told() {
+        let folder = Folder::new("pipes");
+        folder.write("in/k.cu", KERNEL);
+        shell(&folder.0, "mkfifo in/p.cu in/p.ptx in/p.h");
+        symlink("k.cu", folder.0.join("in/l.cu")).unwrap();
+        let said = lint(&folder.0, &["-v", "in"]);
+        assert_eq!((said.status, said.out.as_str()), (Some(0), "1 kernel: nothing to report\n"));
+        assert!(said.err.starts_with("1 link to a source or PTX was not followed"), "{}", said.err);
+        assert_eq!(lint(&folder.0, &["in"]).err, "");
+        assert_eq!(lint(&folder.0, &["in/l.cu"]).out, "1 kernel: nothing to report\n");
+    }
+
+    #[test]
+    fn a_pipe_that_is_named_is_read_once() {
+        let folder = Folder::new("named");
+        // A macro of it means something, so that files are read again.
+        folder.write("k.cu", format!("#define ENTRY __global__\n{KERNEL}"));
+        shell(&folder.0, "mkfifo p.cu; cat k.cu > p.cu &");
+        let said = lint(&folder.0, &["p.cu"]);
+        assert_eq!(said.out, "1 kernel: nothing to report\n", "{}", said.err);
+    }
+}

@@ -299,7 +299,13 @@ fn summary(verdict: &Verdict<'_>, style: Style, out: &mut dyn Write) -> io::Resu
         _ => String::new(),
     };
     let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") + &grouped };
-    let kernels = counted(own.len(), "kernel").unwrap_or_else(|| "no kernels".to_owned());
+    let sources = report.inputs.iter().filter(|input| input.is_source).count();
+    // What only the host runs is no fault; that it was read is worth knowing.
+    let nowhere = match counted(sources, "source") {
+        Some(sources) if report.inputs.iter().all(|input| input.is_source) => format!("no kernels in {sources}"),
+        _ => "no kernels".to_owned(),
+    };
+    let kernels = counted(own.len(), "kernel").unwrap_or(nowhere);
     let allowed =
         if verdict.allowed.is_empty() { String::new() } else { format!("; {} allowed", verdict.allowed.len()) };
     writeln!(out, "{}{runtime}{on}: {found}{allowed}", style.strong(kernels))?;

@@ -23,7 +23,8 @@ pub use arguments::{Alike, alike};
 pub use base::base;
 pub use bytes::Bytes;
 pub use cuda::{
-    Array, ArraySpace, Declaration, Doubles, LaunchForm, LaunchSite, NotFollowed, SourceBounds, Stated, Unit,
+    Array, ArraySpace, Declaration, Doubles, Impossible, LaunchForm, LaunchSite, NotFollowed, SourceBounds, Stated,
+    Unit,
 };
 pub use family::{Family, Spot};
 pub use flow::{Flow, Jump, Way};

@@ -165,6 +165,15 @@ fn that_no_kernel_was_there_is_told_and_no_fault() {
     let said = lint(&folder.0, &["."]);
     assert_eq!((said.status, said.out.as_str()), (Some(0), "no kernels in 2 sources: nothing to report\n"));
     assert_eq!(lint(&folder.0, &["-q", "host.cu"]).out, "");
+    let said = lint(&folder.0, &["kernels", "host.cu"]);
+    assert!(said.status == Some(2) && said.err.contains("no kernel is declared in `host.cu`"), "{}", said.err);
+    assert!(!said.err.contains("-Xptxas"), "{}", said.err);
+    folder.write("w.toml", "[[kernel]]\nname = \"gone\"\nblock = 64\n");
+    folder.write("k.cu", KERNEL);
+    let command = ["--config", "w.toml", "k.cu"];
+    let output = Command::new(env!("CARGO_BIN_EXE_warplint")).current_dir(&folder.0).args(command).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("no kernel of the sources matches `gone`"), "{said}");
 }
 
 #[test]

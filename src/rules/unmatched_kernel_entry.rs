@@ -25,7 +25,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         _ => None,
     };
     let Some(entry) = entry else {
-        return Finding::new("an entry of the configuration matches no kernel of the log");
+        return Finding::new("an entry of the configuration matches no kernel");
     };
     let label = Label {
         quote: entry.quote,
@@ -36,24 +36,32 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         text: "held against mangled, demangled and short names".to_owned(),
     };
     let glob = symbol::printable(&entry.glob);
-    Finding::new(format!("no kernel of the log matches `{glob}`"))
+    let sources = are_sources(context);
+    let of = if sources { "sources" } else { "log" };
+    Finding::new(format!("no kernel of the {of} matches `{glob}`"))
         .help(help(context, &entry.glob))
         .label(Some(label))
         .fact("name", entry.glob.clone())
 }
 
+/// Whether the run reads nothing but sources.
+fn are_sources(context: &Context<'_>) -> bool {
+    context.report.inputs.iter().all(|input| input.is_source)
+}
+
 /// The nearest name, where one is near.
 fn help(context: &Context<'_>, glob: &str) -> String {
-    const ELSE: &str = "correct the name, or remove the entry if the kernel is gone; a log of a part of the build has \
-                        its kernels only";
+    let part =
+        if are_sources(context) { "a part of the sources has its" } else { "a log of a part of the build has its" };
+    let otherwise = format!("correct the name, or remove the entry if the kernel is gone; {part} kernels only");
     let entries = context.report.kernels.iter().filter(|kernel| kernel.kind == Kind::Entry);
     let names = entries.filter_map(|kernel| kernel.name).take(LOOKED_AT).collect::<hashbrown::HashSet<_>>();
     let mut names: Vec<String> = names.into_iter().map(|name| symbol::short(context.report.names.get(name))).collect();
     names.sort_unstable();
     let alike = |name: &String| strsim::jaro_winkler(name, glob);
     match names.into_iter().max_by(|a, b| alike(a).total_cmp(&alike(b))).filter(|name| alike(name) > ALIKE) {
-        Some(name) => format!("there is `{name}`; {ELSE}"),
-        None => ELSE.to_owned(),
+        Some(name) => format!("there is `{name}`; {otherwise}"),
+        None => otherwise,
     }
 }
 

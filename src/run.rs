@@ -93,6 +93,7 @@ fn usage(error: &clap::Error, streams: &mut Streams<'_>) -> Outcome {
     let text = error.render();
     let colored = streams.terminal.is_some() && std::env::var_os("NO_COLOR").is_none();
     let text = if colored { text.ansi().to_string() } else { text.to_string() };
+    let text = if error.use_stderr() { report::harmless_lines(&text) } else { text };
     let to_stdout = !error.use_stderr();
     let out: &mut dyn Write = if to_stdout { streams.stdout } else { streams.stderr };
     let _ = out.write_all(text.as_bytes());

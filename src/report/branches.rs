@@ -1,5 +1,6 @@
 //! Every branch with its verdict: how users learn why something is reported, and why something is not.
 
+use super::wire::Escaped;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -99,6 +100,7 @@ fn reported(found: &Found<'_>) -> Option<Level> {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn branches_json(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut Escaped(out);
     writeln!(out, "{{\n  \"version\": {VERSION},")?;
     write!(out, "  \"branches\": [")?;
     let mut separator = "\n    ";

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 use super::also::{self, also};
 use super::excerpt::{self, Excerpt};
 use super::not_followed::not_followed;
-use super::{Layout, Style};
+use super::{Layout, Style, wire};
 use crate::finding::{Finding, Level, Subject};
 use crate::model::{Arch, Kind, symbol};
 use crate::settle::{CauseGroup, Settled, Verdict};
@@ -210,7 +210,7 @@ fn write_note(
     let finding = verdict.finding(lead);
     let place = finding.label.as_ref().map_or_else(String::new, |label| {
         let position = excerpt::position(verdict.context.report, label);
-        format!("{}:{}: ", excerpt::short_path(&position.path, PATH), position.line)
+        format!("{}:{}: ", wire::first(&excerpt::short_path(&position.path, PATH)), position.line)
     });
     let id = verdict.active(lead).rule.id;
     let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };

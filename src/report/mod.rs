@@ -22,6 +22,7 @@ mod rules;
 mod sarif;
 mod short;
 mod style;
+mod wire;
 
 use std::io::{self, Write};
 
@@ -33,6 +34,9 @@ pub use explain::explain;
 pub use kernels::{Sort, kernels_csv, kernels_human, kernels_json, kernels_markdown};
 pub use rules::{rules_human, rules_json};
 pub use style::{DataFormat, Style};
+
+use wire::Escaped;
+pub use wire::harmless_lines;
 
 /// The forms of a report that this version writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,10 +93,10 @@ pub fn render(format: Format, verdict: &Verdict<'_>, layout: &Layout, out: &mut 
     match format {
         Format::Human => human::render(verdict, layout, out),
         Format::Short => short::render(verdict, out),
-        Format::Json => json::render(verdict, out),
-        Format::Sarif => sarif::render(verdict, out),
+        Format::Json => json::render(verdict, &mut Escaped(out)),
+        Format::Sarif => sarif::render(verdict, &mut Escaped(out)),
         Format::Github => github::render(verdict, out),
-        Format::Gitlab => gitlab::render(verdict, out),
+        Format::Gitlab => gitlab::render(verdict, &mut Escaped(out)),
         Format::Junit => junit::render(verdict, out),
         Format::Markdown => markdown::render(verdict, layout, out),
         Format::Csv => csv::render(verdict, out),

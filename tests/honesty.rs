@@ -240,3 +240,25 @@ mod unix {
         assert_eq!(said.out, "1 kernel: nothing to report\n", "{}", said.err);
     }
 }
+
+#[test]
+fn of_very_many_launches_the_first_are_listed_and_all_counted() {
+    use std::fmt::Write as _;
+    let folder = Folder::new("launches");
+    let mut text = "template <int N> __global__ void k(float* p) {}\nvoid f(float* p) {\n".to_owned();
+    let mut log = String::new();
+    for at in 0..150 {
+        writeln!(text, "k<M{at}><<<1, {}>>>(p); k<{at}><<<1, 64>>>(p);", 32 * (1 + at % 8)).unwrap();
+        writeln!(log, "ptxas info    : Compiling entry function '_Z1kILi{at}EEvPf' for 'sm_90'").unwrap();
+        writeln!(log, "ptxas info    : Used 10 registers, used 0 barriers, 400 bytes cmem[0]").unwrap();
+    }
+    folder.write("k.cu", text + "}\n");
+    folder.write("build.log", log);
+    let said = lint(&folder.0, &["-f", "json", "k.cu", "build.log"]).out;
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let kernel = &json["kernels"][7];
+    // Those of constants that nobody knows, and the one of this instantiation, whose block is told by that.
+    assert_eq!(kernel["launches"].as_array().unwrap().len(), 100);
+    assert_eq!((&kernel["launch_count"], &kernel["launches"][0]["line"]), (&151.into(), &3.into()));
+    assert_eq!((&kernel["launch"]["block"][0], &kernel["launch"]["block_source"]), (&64.into(), &"launch-site".into()));
+}

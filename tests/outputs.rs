@@ -131,7 +131,8 @@ fn files_whose_names_are_commands_or_formulas_are_named_in_another_way() {
         };
         for format in ["short", "csv", "github", "human", "json", "sarif", "gitlab"] {
             let out = lint(format);
-            let is_bad = |line: &str| line.starts_with("::error::") || line.split(',').any(|cell| cell.starts_with('='));
+            let is_bad =
+                |line: &str| line.starts_with("::error::") || line.split(',').any(|cell| cell.starts_with('='));
             assert!(!out.lines().any(is_bad) && !out.contains('\u{202e}'), "{format}: {out}");
             assert!(out.contains("2048"), "{format}: {out}");
         }

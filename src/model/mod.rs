@@ -19,7 +19,7 @@ mod ptx;
 pub mod symbol;
 
 pub use arch::{Arch, ArchError, Suffix};
-pub use arguments::{Alike, alike};
+pub use arguments::{Alike, Arguments, alike};
 pub use base::base;
 pub use bytes::Bytes;
 pub use cuda::{

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::excerpt;
 use super::fingerprint::fingerprint;
-use crate::analyse::{BlockSource, Judged, launches_of};
+use crate::analyse::{BlockSource, Judged};
 use crate::finding::{Fact, Finding, Level};
 use crate::gpu::Limiter;
 use crate::model::{Bytes, Kernel, Kind, NameId, Names, Place, Report, Spot, symbol};
@@ -19,6 +19,9 @@ use crate::settle::{Settled, Verdict};
 
 /// The version of the report's form.
 pub(super) const VERSION: u32 = 1;
+
+/// Launches that are listed of one kernel: each of many instantiations may be launched at many places.
+const LAUNCHES: usize = 100;
 
 #[derive(Serialize)]
 struct WireKernel<'a> {
@@ -45,6 +48,9 @@ struct WireKernel<'a> {
     launch: WireLaunch,
     occupancy: Vec<WireOccupancy<'a>>,
     launches: Vec<WireSite<'a>>,
+    /// How many there are, where these are not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    launch_count: Option<usize>,
     declared_at: Option<WirePlace<'a>>,
     reported_at: Option<WirePlace<'a>>,
 }
@@ -212,6 +218,7 @@ fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel, demangled:
     let resources = &kernel.resources;
     let bytes = |size: Option<crate::model::Bytes>| size.map(crate::model::Bytes::get);
     let judged: Vec<&Judged> = context.numbers.of(at).collect();
+    let launches = context.numbers.instances.launches_of(report, kernel, LAUNCHES);
     WireKernel {
         name: name(&report.names, kernel.name),
         demangled,
@@ -241,7 +248,8 @@ fn wire_kernel<'a>(context: &Context<'a>, at: usize, kernel: &Kernel, demangled:
         ambiguous: kernel.ambiguous,
         launch: launch(context, at, kernel, &judged),
         occupancy: judged.iter().map(|judged| wire_occupancy(context, kernel, judged)).collect(),
-        launches: launches_of(report, kernel).into_iter().filter_map(|spot| wire_site(report, spot)).collect(),
+        launch_count: Some(launches.count).filter(|count| *count > launches.spots.len()),
+        launches: launches.spots.into_iter().filter_map(|spot| wire_site(report, spot)).collect(),
         declared_at: report.declared(at).map(|declared| wire_place(report, declared.quote.place)),
         reported_at: kernel.evidence.first().map(|place| wire_place(report, place)),
     }

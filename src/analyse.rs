@@ -2,14 +2,16 @@
 
 mod branches;
 mod budget;
+mod instances;
 mod launches;
 mod prefer;
 
 use hashbrown::HashMap;
 
-pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found, InlinedQuote, Loose, line_of};
+pub use branches::{BranchId, BranchQuotes, Branches, Depth, Found, InlinedQuote, Loose, NotFollowed, line_of};
 pub use budget::{Budget, Limit};
-pub use launches::{Launched, launches_of};
+pub use instances::{Instances, Launches};
+pub use launches::Launched;
 
 use crate::gpu::{Gpu, Launch, Occupancy, Target, occupancy, suggest_block_size};
 use crate::model::{Arch, BlockSize, Bounds, Bytes, Kernel, Kind, NameId, Quote, Report, Spot};
@@ -182,6 +184,8 @@ pub struct Numbers {
     pub remarks: Vec<Remark>,
     /// The launches in the sources.
     pub launches: Vec<Launched>,
+    /// Which of them may be of which instantiation.
+    pub instances: Instances,
     /// PTX that does not fit its source.
     pub stale: Vec<Stale>,
 }
@@ -241,6 +245,7 @@ impl Numbers {
     /// Takes note of launches anew, after sources were joined once more.
     pub fn find_launches(&mut self, report: &Report) {
         self.launches = launches::launches(report);
+        self.instances = Instances::new(report);
     }
 
     /// The occupancies of kernel `at`, as indices of [`Numbers::judged`].
@@ -316,6 +321,7 @@ pub fn analyse(report: &Report, assumptions: &Assumptions) -> Numbers {
         matched: Matched::new(report, assumptions),
         remarks: assumptions.remarks.clone(),
         launches: launches::launches(report),
+        instances: Instances::new(report),
         ..Numbers::default()
     };
     let asked = !assumptions.gpus.is_empty();
@@ -436,7 +442,7 @@ impl Analysis {
         for (at, kernel) in report.kernels.iter().enumerate() {
             let set = numbers.matched.of(kernel.name);
             let mut declared = declared.get(at).copied().unwrap_or_default();
-            let sites = kernel.family.map(|_| launches::sites(report, kernel)).unwrap_or_default();
+            let sites = kernel.family.map(|_| launches::sites(report, &numbers.instances, kernel)).unwrap_or_default();
             declared.dynamic_shared = sites.dynamic_shared;
             declared.site = sites.distinct.first().copied();
             let first = id_of(set, declared);

@@ -4,7 +4,7 @@ mod exclude;
 mod sources;
 
 pub use exclude::Exclude;
-pub use sources::{LARGEST, Sources, check_sources, source_files};
+pub use sources::{LARGEST, Searched, Sources, check_sources, source_files};
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,6 +14,8 @@ use miette::Diagnostic;
 use thiserror::Error;
 use walkdir::WalkDir;
 
+use crate::model::symbol;
+use crate::parse::cuda::looks_like_source;
 use crate::parse::ptx::looks_like_ptx;
 
 /// Something to read.
@@ -66,6 +68,29 @@ pub enum InputError {
         path: String,
         /// The system's reason.
         reason: String,
+    },
+    /// What lies below a folder that was to be walked cannot be found.
+    #[error("cannot read all of `{folder}`: {reason}")]
+    #[diagnostic(help("what lies there was not looked at; allow reading it, or name what is to be linted"))]
+    Hidden {
+        /// The folder.
+        folder: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// A search for sources that came to its end before the files did.
+    #[error("the search for sources stopped at {most} files and folders")]
+    #[diagnostic(severity(Warning), help("name the folders that the sources lie in: `--source src --source include`"))]
+    TooMany {
+        /// How many were looked at.
+        most: usize,
+    },
+    /// A source that was piped in.
+    #[error("what is piped in as `{name}` is CUDA source, and a pipe is read as the log of a build")]
+    #[diagnostic(help("name the file: `warplint kernel.cu`"))]
+    PipedSource {
+        /// What the pipe is called.
+        name: String,
     },
     /// A word that is no file, and reads like a command.
     #[error("`{word}` is neither a file nor a command of warplint")]
@@ -134,32 +159,63 @@ pub enum InputError {
     },
 }
 
+/// What a path names.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    /// Inputs, in order.
+    pub found: Vec<Input>,
+    /// What of a folder could not be looked at.
+    pub problems: Vec<InputError>,
+    /// Links to sources and PTX that a walk came to and did not follow.
+    pub links: u32,
+}
+
 /// The inputs that `path` names: one, or the sources and PTX files of a folder, in order, without those that `exclude`
 /// leaves out; `-` is standard input.
 ///
 /// # Errors
 /// When it cannot be read, or is nothing that this version lints.
-pub fn inputs(path: &Path, exclude: &Exclude) -> Result<Vec<Input>, InputError> {
+pub fn inputs(path: &Path, exclude: &Exclude) -> Result<Inputs, InputError> {
     if !path.is_dir() {
-        return input(path).map(|input| vec![input]);
+        return Ok(Inputs { found: vec![input(path)?], ..Inputs::default() });
     }
-    let found: Vec<Input> = inputs_in(path, exclude).collect();
-    if !found.is_empty() {
-        return Ok(found);
+    let all = inputs_in(path, exclude);
+    if !all.found.is_empty() || !all.problems.is_empty() {
+        return Ok(all);
     }
-    if inputs_in(path, &Exclude::default()).next().is_some() {
+    if !inputs_in(path, &Exclude::default()).found.is_empty() {
         return Err(InputError::LeftOut { path: path.display().to_string() });
     }
     Err(nothing_in(path))
 }
 
 /// The sources and PTX files of a folder, in order.
-fn inputs_in<'a>(folder: &'a Path, exclude: &'a Exclude) -> impl Iterator<Item = Input> + 'a {
+fn inputs_in(folder: &Path, exclude: &Exclude) -> Inputs {
+    let mut all = Inputs::default();
     let below = exclude.below(folder);
     let walk = WalkDir::new(folder).follow_links(false).sort_by_file_name().into_iter();
-    let walk = walk.filter_entry(move |entry| !below.leaves_out(entry)).filter_map(Result::ok);
-    let files = walk.filter(|entry| entry.file_type().is_file());
-    files.filter_map(|entry| found_input(folder, entry.into_path()))
+    for entry in walk.filter_entry(move |entry| !below.leaves_out(entry)) {
+        match entry {
+            Ok(entry) if entry.file_type().is_file() => all.found.extend(found_input(folder, entry.into_path())),
+            Ok(entry) if entry.path_is_symlink() && entry.depth() > 0 => {
+                all.links += u32::from(entry.path().is_file() && found_input(folder, entry.into_path()).is_some());
+            }
+            // A pipe or a device that lies there would be waited for.
+            Ok(_) => {}
+            Err(error) => all.problems.push(hidden(folder, &error)),
+        }
+    }
+    all
+}
+
+/// What is to be said of a part of a folder that a walk cannot read.
+fn hidden(root: &Path, error: &walkdir::Error) -> InputError {
+    let folder = symbol::printable(&error.path().unwrap_or(root).display().to_string()).into_owned();
+    let reason = match error.io_error() {
+        Some(error) => reason(error),
+        None => "links lead in a circle".to_owned(),
+    };
+    InputError::Hidden { folder, reason }
 }
 
 /// What is to be said of a folder in which nothing is to be read.
@@ -198,19 +254,25 @@ fn input(path: &Path) -> Result<Input, InputError> {
         // A pipe, as of `<(make)`, can be read only once.
         return Ok(Input::Log(path.to_owned()));
     }
-    let mut start = [0; 4096];
-    let read = File::open(path).and_then(|mut file| file.read(&mut start)).map_err(unreadable)?;
-    if looks_like_ptx(&start[..read]) {
+    let mut start = Vec::new();
+    File::open(path).and_then(|file| file.take(START).read_to_end(&mut start)).map_err(unreadable)?;
+    if looks_like_ptx(&start) {
         return Ok(Input::Ptx(path.to_owned()));
     }
-    if is_binary(&start[..read]) {
+    if is_binary(&start[..start.len().min(4096)]) {
         return Err(InputError::Binary { path: shown });
     }
     if is_ptx(path) {
         return Ok(Input::Ptx(path.to_owned()));
     }
+    if looks_like_source(&start) {
+        return Ok(Input::Source(SourceFile { path: path.to_owned(), is_sure: true }));
+    }
     Ok(Input::Log(path.to_owned()))
 }
+
+/// Bytes of a file that tell what it is.
+const START: u64 = 16 * 1024;
 
 /// The file behind `input`, the same for every way to write its path. A pipe has none.
 #[must_use]

@@ -24,6 +24,15 @@ pub enum OutputError {
         /// The system's reason.
         error: io::Error,
     },
+    /// The device or pipe took no more.
+    #[error("cannot write the report to `{path}`: {error}")]
+    #[diagnostic(help("it is no file, so that what was written before stays written; give --output a file"))]
+    Stream {
+        /// The path.
+        path: String,
+        /// The system's reason.
+        error: io::Error,
+    },
 }
 
 impl OutputError {
@@ -67,12 +76,11 @@ pub fn write(
     let Some(path) = file else {
         return write(stdout).and_then(|()| stdout.flush()).map_err(OutputError::Stdout);
     };
-    let failed = |error| OutputError::File { path: path.display().to_string(), error };
+    let shown = path.display().to_string();
     match destination(path) {
-        Destination::Stream => stream(path, write),
-        Destination::File(path) => replace(&path, write),
+        Destination::Stream => stream(path, write).map_err(|error| OutputError::Stream { path: shown, error }),
+        Destination::File(path) => replace(&path, write).map_err(|error| OutputError::File { path: shown, error }),
     }
-    .map_err(failed)
 }
 
 /// What a path stands for.

@@ -20,7 +20,7 @@ use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use miette::Report as Failure;
+use miette::{Report as Failure, Severity};
 
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
 use crate::baseline::Against;
@@ -30,7 +30,7 @@ use crate::cli::{
 };
 use crate::command::{gpus, init, launch, occupancy, packaging};
 use crate::config::{self, Choice, Config, ConfigError};
-use crate::discover::{self, Exclude, Input, SourceFile, Sources, check_sources};
+use crate::discover::{self, Exclude, Input, Searched, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
@@ -100,6 +100,7 @@ fn usage(error: &clap::Error, streams: &mut Streams<'_>) -> Outcome {
     let text = error.render();
     let colored = streams.terminal.is_some() && std::env::var_os("NO_COLOR").is_none();
     let text = if colored { text.ansi().to_string() } else { text.to_string() };
+    let text = if error.use_stderr() { report::harmless_lines(&text) } else { text };
     let to_stdout = !error.use_stderr();
     let out: &mut dyn Write = if to_stdout { streams.stdout } else { streams.stderr };
     let _ = out.write_all(text.as_bytes());
@@ -454,6 +455,7 @@ fn examine(
     let mut unreadable = false;
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen = HashSet::new();
+    let mut links = 0;
     let mut module_paths = Vec::new();
     let mut source_files: Vec<SourceFile> = Vec::new();
     let mut left_out = 0;
@@ -472,7 +474,9 @@ fn examine(
                 continue;
             }
         };
-        for input in found {
+        failures.extend(found.problems.into_iter().map(Failure::from));
+        links += found.links;
+        for input in found.found {
             // One folder holds no file twice: links are not followed. What is searched may be what is read.
             let may_come_twice = paths.len() > 1 || !named.is_empty();
             if may_come_twice && discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
@@ -509,11 +513,17 @@ fn examine(
         failures.extend(errors.into_iter().map(Failure::from));
     }
     let searched = searched_files(&named, &exclude, &seen);
-    units.add(units::read(&searched, Role::Searched, |_| true, &mut report));
+    failures.extend(searched.problems.into_iter().map(Failure::from));
+    units.add(units::read(&searched.files, Role::Searched, |_| true, &mut report));
     failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
     for failure in &failures {
         show(failure, look, streams);
-        unreadable = true;
+        unreadable |= failure.severity() != Some(Severity::Warning);
+    }
+    if look.verbose && links > 0 {
+        let are =
+            if links == 1 { "1 link to a source or PTX was" } else { &format!("{links} links to sources or PTX were") };
+        let _ = streams.stderr.write_all(format!("{are} not followed; name what is to be linted\n").as_bytes());
     }
     join(&mut report);
     filter.apply(&mut report)?;
@@ -541,10 +551,10 @@ fn examine(
 
 /// The sources in places that were `named` for it and that are no inputs: what they say of the kernels of logs and PTX
 /// counts.
-fn searched_files(named: &[PathBuf], exclude: &Exclude, seen: &HashSet<PathBuf>) -> Vec<SourceFile> {
-    let mut files = discover::source_files(named, false, exclude);
-    files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !seen.contains(&path)));
-    files
+fn searched_files(named: &[PathBuf], exclude: &Exclude, seen: &HashSet<PathBuf>) -> Searched {
+    let mut searched = discover::source_files(named, false, exclude);
+    searched.files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !seen.contains(&path)));
+    searched
 }
 
 /// Where sources are searched for: what was named for it, else around the inputs, and in the working folder.

@@ -3,6 +3,8 @@
 //! `// warplint: allow(rule, group) reason`, `// warplint: allow-file(rule)` and `// warplint: block=16x16`, in PTX and in
 //! CUDA sources alike. Bytes in, comments with their places out; what the names mean is settled later.
 
+mod quoted;
+
 use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
@@ -104,6 +106,8 @@ pub fn read(text: &[u8]) -> Vec<Comment> {
     let mut comments: Vec<Comment> = Vec::new();
     let mut lines = Lines { text, counted: 0, line: 1 };
     let mut past = 0;
+    // Most files do not speak to warplint, and then nothing of this is asked.
+    let mut strings: Option<Vec<Range<usize>>> = None;
     for at in memmem::find_iter(text, MARK) {
         if at < past {
             // A part of what was read as a reason.
@@ -111,6 +115,11 @@ pub fn read(text: &[u8]) -> Vec<Comment> {
         }
         // The slash that closes a comment opens none.
         let Some(opening) = opening(text, at).filter(|opening| opening.at >= past) else { continue };
+        let strings = strings.get_or_insert_with(|| quoted::quoted(text));
+        let before = strings.partition_point(|string| string.start < opening.at);
+        if before.checked_sub(1).is_some_and(|before| strings[before].end > opening.at) {
+            continue;
+        }
         let mut comment = comment(text, at, opening);
         comment.line = lines.of(comment.span.start);
         past = comment.span.end;
@@ -555,6 +564,18 @@ mod tests {
         assert_eq!(allowed("/* warplint: allow-file( local-memory ): old */"), ["local-memory in the file"]);
         assert_eq!(read(b"/* warplint: allow(a): old */")[0].reason.as_deref(), Some("old"));
         assert_eq!(allowed("///warplint:allow(a,)\n//! warplint: block=16x16, as in main.cu"), ["a", "16×16"]);
+    }
+
+    #[test]
+    fn what_stands_in_a_string_is_no_comment() {
+        for text in [
+            "puts(\"// warplint: allow(a)\");",
+            "s = R\"(\n// warplint: allow-file(a)\n)\";",
+            ".file 1 \"// warplint: allow(a)\"\n",
+        ] {
+            assert_eq!(allowed(text), [""; 0], "{text}");
+        }
+        assert_eq!(allowed("puts(\"x\"); // warplint: allow(a)\nc = '\"'; // warplint: allow(b)"), ["a", "b"]);
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn time(text: &[u8]) -> Duration {
 }
 
 /// Pieces that are repeated: each has once been thought of as what takes long.
-const REPEATED: [&str; 42] = [
+const REPEATED: [&str; 45] = [
     "(",
     "{",
     "[",
@@ -126,6 +126,9 @@ const REPEATED: [&str; 42] = [
     "a = a * a + a; k<<<1, a>>>(); ",
     "dim3 b(b); ",
     "b.x = 4; k<<<1, b>>>(); ",
+    "b.x = n; k<<<1, b>>>(); ",
+    "const int B = 4; k<<<1, B>>>(n); ",
+    "k<<<1 + k<<<1 + ",
     "#define A A A\n",
     "#define A k<<<1, A>>>()\n",
     "enum {",

@@ -115,3 +115,27 @@ fn a_report_is_not_written_over_what_it_is_about() {
         assert_eq!(fs::read(&log).expect("there"), before);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn files_whose_names_are_commands_or_formulas_are_named_in_another_way() {
+    let folder = std::env::temp_dir().join(format!("warplint-outputs-names-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "__global__ void k(float* p) {}\nvoid f(float* p) { k<<<1, 2048>>>(p); }\n";
+    for name in ["::error::x\u{202e}.cu", "=1+1.cu"] {
+        std::fs::write(folder.join(name), text).unwrap();
+        let lint = |format: &str| {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_warplint"));
+            let output = command.current_dir(&folder).args(["--isolated", "-f", format, name]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        for format in ["short", "csv", "github", "human", "json", "sarif", "gitlab"] {
+            let out = lint(format);
+            let is_bad =
+                |line: &str| line.starts_with("::error::") || line.split(',').any(|cell| cell.starts_with('='));
+            assert!(!out.lines().any(is_bad) && !out.contains('\u{202e}'), "{format}: {out}");
+            assert!(out.contains("2048"), "{format}: {out}");
+        }
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}

@@ -9,7 +9,7 @@ use crate::lanes::Shape;
 use crate::lanes::function::{Branch, Which};
 use crate::lanes::module::{Looked, Shapes, dimensions, look};
 use crate::lanes::warp::{Exchange, of_module};
-use crate::model::{BlockSize, Function, Kind, Module, NameId, Quote, Report};
+use crate::model::{BlockSize, Function, Kind, Module, NameId, Place, Quote, Report};
 use crate::parse::ptx::Locations;
 
 /// Which branches to look at.
@@ -153,6 +153,46 @@ impl Branches {
             locations: looked.locations.get(id.branch as usize).copied().flatten(),
             beside: &looked.branches,
         })
+    }
+}
+
+/// Functions whose branches nothing is said of, as there is too much to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotFollowed {
+    /// How many there are, at least 1.
+    pub count: u32,
+    /// The name of the first one.
+    pub first: NameId,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl Branches {
+    /// The functions of all modules and sources that were not followed.
+    #[must_use]
+    pub fn not_followed(&self, report: &Report) -> Option<NotFollowed> {
+        let in_sources = report.units.iter().filter_map(|unit| {
+            let one = unit.not_followed?;
+            let place = Place { input: unit.input, line: one.line, ..Place::default() };
+            Some(NotFollowed { count: one.count, first: one.first, place })
+        });
+        let looked = self.modules.iter().zip(&report.modules);
+        let looked = looked.flat_map(|(all, module)| all.iter().map(move |one| (module, one)));
+        let looked = looked.filter(|(_, one)| one.not_followed).filter_map(|(module, one)| {
+            let function = module.functions.get(one.function)?;
+            let declared = function.declared.and_then(|spot| {
+                let unit = report.units.get(spot.unit as usize)?;
+                Some(unit.declarations.get(spot.at as usize)?.quote.place)
+            });
+            // The head of a text that was made from a source stands nowhere.
+            let own = Place { input: module.input, line: function.head.1, ..Place::default() };
+            let place = declared.unwrap_or(match module.positions() {
+                Some(_) => Place { line: 0, ..own },
+                None => own,
+            });
+            Some(NotFollowed { count: 1, first: function.name, place })
+        });
+        in_sources.chain(looked).reduce(|all, one| NotFollowed { count: all.count.saturating_add(one.count), ..all })
     }
 }
 

@@ -1,10 +1,9 @@
 //! The launches that sources show: every site, and those that a kernel of a report is launched at.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-use crate::model::{
-    Alike, BlockSize, Bounds, Bytes, Kernel, LaunchSite, Place, Report, SourceBounds, Spot, alike, symbol,
-};
+use super::instances::{self, Instances};
+use crate::model::{BlockSize, Bounds, Bytes, Kernel, LaunchSite, Place, Report, SourceBounds, Spot};
 
 /// A launch in a source that was given, or of a kernel of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,14 +62,17 @@ pub(super) struct Site {
 }
 
 /// What the launches of a kernel tell.
-pub(super) fn sites(report: &Report, kernel: &Kernel) -> Sites {
+pub(super) fn sites(report: &Report, instances: &Instances, kernel: &Kernel) -> Sites {
+    let own = match instances.own(report, kernel) {
+        instances::Sites::All(all) => Vec::from(all),
+        instances::Sites::Some { same, other } => same.iter().copied().chain(other).collect(),
+    };
     let mut sites = Sites::default();
-    let own = own(report, kernel);
+    let mut known: HashSet<(BlockSize, Option<Bytes>)> = HashSet::new();
     for spot in &own {
         let Some(site) = report.launch(*spot) else { continue };
         let Some(block) = site.block_size() else { continue };
-        let is_known = |one: &Site| one.block == block && one.dynamic_shared == site.dynamic_shared;
-        if !sites.distinct.iter().any(is_known) {
+        if known.insert((block, site.dynamic_shared)) {
             sites.distinct.push(Site { spot: *spot, block, dynamic_shared: site.dynamic_shared });
         }
     }
@@ -80,52 +82,6 @@ pub(super) fn sites(report: &Report, kernel: &Kernel) -> Sites {
         sites.dynamic_shared = first.filter(|_| told.all(|other| other == first));
     }
     sites
-}
-
-/// The launches that may be of this kernel, for a list of them.
-#[must_use]
-pub fn launches_of(report: &Report, kernel: &Kernel) -> Vec<Spot> {
-    let Some(family) = kernel.family.and_then(|number| report.families.get(number as usize)) else { return Vec::new() };
-    let Some(arguments) = arguments(report, kernel) else { return family.launches.clone() };
-    let is_other = |spot: &Spot| {
-        let site = report.launch(*spot);
-        let written = site.and_then(|site| site.arguments).map_or(&[][..], |arguments| report.names.get(arguments));
-        alike(written, arguments.as_bytes()) == Alike::Other
-    };
-    family.launches.iter().copied().filter(|spot| !is_other(spot)).collect()
-}
-
-/// The template arguments of a kernel; `None` where it has none, or stands for all instantiations, as one does that only
-/// sources declare.
-fn arguments(report: &Report, kernel: &Kernel) -> Option<String> {
-    let family = report.families.get(kernel.family? as usize)?;
-    let is_template = family.main(report).is_some_and(|main| main.is_template);
-    kernel.name.filter(|_| is_template).and_then(|name| symbol::arguments(report.names.get(name)))
-}
-
-/// The launches that are surely of this kernel. Of a template those whose arguments are its own; else all that may be, if
-/// they are all alike.
-fn own(report: &Report, kernel: &Kernel) -> Vec<Spot> {
-    let Some(family) = kernel.family.and_then(|number| report.families.get(number as usize)) else { return Vec::new() };
-    let Some(arguments) = arguments(report, kernel) else { return family.launches.clone() };
-    let (mut exact, mut others) = (Vec::new(), Vec::new());
-    for spot in &family.launches {
-        let Some(site) = report.launch(*spot) else { continue };
-        let written = site.arguments.map_or(&[][..], |arguments| report.names.get(arguments));
-        match alike(written, arguments.as_bytes()) {
-            Alike::Same => exact.push(*spot),
-            Alike::Perhaps => others.push(*spot),
-            Alike::Other => {}
-        }
-    }
-    if !exact.is_empty() {
-        return exact;
-    }
-    let told = |spot: &Spot| report.launch(*spot).map(|site| (site.block, site.dynamic_shared));
-    let first = others.first().and_then(told);
-    let is_one = first.is_some_and(|(block, _)| block.iter().all(Option::is_some))
-        && others.iter().all(|spot| told(spot) == first);
-    if is_one { others } else { Vec::new() }
 }
 
 /// The attributes of a kernel in its sources as the directives that they become.

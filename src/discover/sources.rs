@@ -7,8 +7,9 @@ use hashbrown::HashMap;
 use walkdir::{DirEntry, WalkDir};
 
 use super::exclude::Exclude;
-use super::{InputError, MAX_FILES, SourceFile, SourceKind, reason, source_kind};
+use super::{InputError, MAX_FILES, SourceFile, SourceKind, hidden, reason, source_kind};
 use crate::model::symbol;
+use crate::parse::plain;
 
 /// Largest source file that is read, in bytes.
 pub const LARGEST: u64 = 16 * 1024 * 1024;
@@ -32,22 +33,43 @@ pub fn check_sources(places: &[PathBuf]) -> Result<(), InputError> {
     Ok(())
 }
 
+/// Sources that were searched for.
+#[derive(Debug, Default)]
+pub struct Searched {
+    /// In order.
+    pub files: Vec<SourceFile>,
+    /// What could not be looked at.
+    pub problems: Vec<InputError>,
+}
+
 /// The sources below `places`, in order, of the first files that a walk comes to, without what `exclude` leaves out. With
 /// `skips`, those of hidden folders, of builds and of packages are left out too.
 #[must_use]
-pub fn source_files(places: &[PathBuf], skips: bool, exclude: &Exclude) -> Vec<SourceFile> {
+pub fn source_files(places: &[PathBuf], skips: bool, exclude: &Exclude) -> Searched {
     let walks = places.iter().flat_map(|place| {
         let walk = WalkDir::new(place).follow_links(false).sort_by_file_name().into_iter();
         let below = exclude.below(place);
         walk.filter_entry(move |entry| !(skips && is_foreign(entry) || below.leaves_out(entry)))
     });
-    let files = walks.take(MAX_FILES).filter_map(Result::ok).filter(is_file);
-    let source = |entry: DirEntry| {
-        let is_sure = source_kind(entry.path())? == SourceKind::Cuda;
-        let path = entry.path().strip_prefix("./").unwrap_or(entry.path()).to_owned();
-        Some(SourceFile { path, is_sure })
-    };
-    files.filter_map(source).collect()
+    let mut all = Searched::default();
+    for (count, entry) in walks.enumerate() {
+        if count == MAX_FILES {
+            all.problems.push(InputError::TooMany { most: MAX_FILES });
+            break;
+        }
+        match entry {
+            Ok(entry) if is_file(&entry) => all.files.extend(source(&entry)),
+            Ok(_) => {}
+            Err(error) => all.problems.push(hidden(Path::new("."), &error)),
+        }
+    }
+    all
+}
+
+fn source(entry: &DirEntry) -> Option<SourceFile> {
+    let is_sure = source_kind(entry.path())? == SourceKind::Cuda;
+    let path = entry.path().strip_prefix("./").unwrap_or(entry.path()).to_owned();
+    Some(SourceFile { path, is_sure })
 }
 
 /// Whether a folder between `root` and the file at `path` holds nothing of the user's own.
@@ -106,7 +128,7 @@ impl Sources {
     #[must_use]
     pub fn read(&self, path: &Path) -> Option<Vec<u8>> {
         let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
-        if size > LARGEST { None } else { std::fs::read(path).ok() }
+        if size > LARGEST { None } else { std::fs::read(path).ok().map(plain) }
     }
 
     fn index(&mut self) -> &HashMap<String, Vec<PathBuf>> {

@@ -438,6 +438,7 @@ mod tests {
                 form: LaunchForm::Chevrons,
                 grid: [None; 3],
                 block: [Some(256), Some(1), Some(1)],
+                impossible: None,
                 dynamic_shared: None,
                 quote,
                 span: (0, callee.len()),

@@ -129,6 +129,8 @@ pub struct Found {
     pub calls: Vec<Call>,
     /// Whether a branch parts because of the index, and is worth a word.
     pub reports: bool,
+    /// Whether there is too much to follow, so that nothing is said of any branch.
+    pub not_followed: bool,
 }
 
 /// Judges every conditional branch of a function, in order, and looks what it passes to the functions that `follows` holds
@@ -138,7 +140,7 @@ pub struct Found {
 #[must_use]
 pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     let code = task.code;
-    let Some(cfg) = Cfg::new(code) else { return Found::default() };
+    let Some(cfg) = Cfg::new(code) else { return Found { not_followed: true, ..Found::default() } };
     let mut costs = Costs::new(code, &cfg, task.callee);
     let mut graph = Graph::new(code, &cfg);
     let decisions = decisions(code, &cfg, &mut graph);
@@ -146,7 +148,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     let (Some(decisions), Some(passed)) = (decisions, passed) else {
         // Too much to follow: its branches are listed, and nothing is said of them.
         let branches = (0..cfg.end()).filter_map(|block| plain(task, &cfg, &mut costs, block)).collect();
-        return Found { branches, ..Found::default() };
+        return Found { branches, not_followed: true, ..Found::default() };
     };
     let mut found: Vec<Branch> = Vec::new();
     let mut blocks: Vec<Block> = Vec::new();
@@ -216,7 +218,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
             }
         }
     }
-    Found { branches: found, calls, reports }
+    Found { branches: found, calls, reports, not_followed: false }
 }
 
 /// Why parts of a `switch` are silent that lanes part at.

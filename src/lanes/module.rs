@@ -33,6 +33,8 @@ pub struct Looked {
     pub locations: Vec<Option<Locations>>,
     /// The shapes that it was looked at in.
     pub shapes: Shapes,
+    /// Whether there is too much to follow, so that nothing is said of any branch.
+    pub not_followed: bool,
 }
 
 /// Calls of one function that are told apart; where there are more, what they pass is unknown.
@@ -177,6 +179,7 @@ impl<'m> Plan<'m> {
         let functions = if is_source { self.branching.max(OF_SOURCES) } else { self.branching };
         let mut calls = Vec::new();
         let mut found = Vec::new();
+        let mut not_followed = false;
         for (shape, arguments) in &ways {
             let task = Task {
                 code: &code,
@@ -195,6 +198,7 @@ impl<'m> Plan<'m> {
             });
             calls.extend(callees);
             found.push(looked.branches);
+            not_followed |= looked.not_followed;
             // What is silent in the shape that parts warps most is not looked at in the others.
             if !looked.reports {
                 break;
@@ -214,7 +218,10 @@ impl<'m> Plan<'m> {
                 *judgement = self.of_user(*judgement, locations);
             }
         }
-        Some((Looked { function: at, branches, locations, shapes }, calls))
+        Some((
+            Looked { function: at, branches, locations, shapes, not_followed: not_followed && one.branches > 0 },
+            calls,
+        ))
     }
 }
 

@@ -14,23 +14,75 @@ pub enum Alike {
 /// Compares `written`, which may leave out the last arguments, with `whole`. Blanks do not count.
 #[must_use]
 pub fn alike(written: &[u8], whole: &[u8]) -> Alike {
-    let (written, whole) = (without_blanks(written), without_blanks(whole));
-    let (own, others) = (list(&written), list(&whole));
-    if own.len() > others.len() {
-        // A list of another template, or a pack that the symbol writes otherwise.
-        return Alike::Perhaps;
+    Arguments::of(written).alike(&Arguments::of(whole))
+}
+
+/// A list of template arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arguments {
+    /// Each, and whether it means the same everywhere.
+    all: Vec<(bool, Vec<u8>)>,
+}
+
+impl Arguments {
+    /// The list that `text` is. Blanks do not count.
+    #[must_use]
+    pub fn of(text: &[u8]) -> Arguments {
+        let one = |part: &[u8]| plain(part).map_or_else(|| (false, part.to_vec()), |plain| (true, plain));
+        Arguments { all: list(&without_blanks(text)).into_iter().map(one).collect() }
     }
-    let mut all = if own.len() == others.len() { Alike::Same } else { Alike::Perhaps };
-    for (one, other) in own.iter().zip(&others) {
-        match (plain(one), plain(other)) {
-            (Some(a), Some(b)) if a != b => return Alike::Other,
-            (Some(_), Some(_)) => {}
-            // As written both times, which no alias of a type would be.
-            _ if one == other => {}
-            _ => all = Alike::Perhaps,
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Whether all of them mean the same everywhere.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.all.iter().all(|(is_plain, _)| *is_plain)
+    }
+
+    /// What the first `length` of them have in common with all lists that are the same so far, and with no other.
+    #[must_use]
+    pub fn key(&self, length: usize) -> Vec<u8> {
+        let mut key = Vec::new();
+        for (is_plain, text) in self.all.iter().take(length) {
+            key.push(if *is_plain { b'=' } else { b'?' });
+            key.extend_from_slice(text);
+            // No argument holds it.
+            key.push(b'\n');
         }
+        key
     }
-    all
+
+    /// Compares a list as written, which may leave out the last arguments, with a `whole` one.
+    #[must_use]
+    pub fn alike(&self, whole: &Arguments) -> Alike {
+        if self.len() > whole.len() {
+            // A list of another template, or a pack that the symbol writes otherwise.
+            return Alike::Perhaps;
+        }
+        let mut all = if self.len() == whole.len() { Alike::Same } else { Alike::Perhaps };
+        for ((is_plain, one), (is_other_plain, other)) in self.all.iter().zip(&whole.all) {
+            if *is_plain && *is_other_plain {
+                if one != other {
+                    return Alike::Other;
+                }
+            } else if is_plain != is_other_plain || one != other {
+                // As written both times, which no alias of a type would be, is the same.
+                all = Alike::Perhaps;
+            }
+        }
+        all
+    }
 }
 
 fn without_blanks(text: &[u8]) -> Vec<u8> {

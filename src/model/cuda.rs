@@ -14,6 +14,19 @@ pub struct Unit {
     pub declarations: Vec<Declaration>,
     /// Its launches, in order.
     pub launches: Vec<LaunchSite>,
+    /// Device functions whose statements were not followed, where they were to be.
+    pub not_followed: Option<NotFollowed>,
+}
+
+/// Functions of which nothing is said because they are too long, nested too deeply or torn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotFollowed {
+    /// How many there are, at least 1.
+    pub count: u32,
+    /// The name of the first one.
+    pub first: NameId,
+    /// The line that it stands on.
+    pub line: u32,
 }
 
 /// A kernel as a source declares it.
@@ -150,6 +163,8 @@ pub struct LaunchSite {
     pub grid: [Option<u32>; 3],
     /// Threads of the block in each dimension, where constant.
     pub block: [Option<u32>; 3],
+    /// A dimension that is constant and that no GPU launches, whatever the others are; of which then nothing is known above.
+    pub impossible: Option<Impossible>,
     /// Dynamic shared memory a block; 0 where the launch leaves it out.
     pub dynamic_shared: Option<Bytes>,
     /// Its line, from the callee on.
@@ -160,6 +175,37 @@ pub struct LaunchSite {
     pub block_at: Option<(Range<usize>, u32)>,
     /// Whether it stands in a macro's body, where only constants are what they seem.
     pub in_macro: bool,
+}
+
+/// A dimension of a launch that no GPU launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Impossible {
+    /// Whether it is one of the block, and not of the grid.
+    pub of_block: bool,
+    /// x, y or z.
+    pub axis: u8,
+    /// The number as the source has it.
+    pub number: i64,
+}
+
+impl Impossible {
+    /// The number `number` as a dimension, if no GPU launches that. Dimensions are `unsigned int`: others are cut off, so that
+    /// -1 is the largest of all.
+    #[must_use]
+    pub fn of(number: i64, of_block: bool, axis: u8) -> Option<Impossible> {
+        /// Blocks of a grid in x, and in y and z, at most (CUDA Programming Guide, limits by compute capability).
+        const MOST: (u32, u32) = (0x7fff_ffff, 65_535);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as the language does it")]
+        let given = number as u32;
+        let most = match (of_block, axis) {
+            // How many threads there are in all is looked at where all are known.
+            (true, _) if i64::from(given) == number => u32::MAX,
+            (true, _) => 1024,
+            (false, 0) => MOST.0,
+            (false, _) => MOST.1,
+        };
+        (given == 0 || given > most).then_some(Impossible { of_block, axis, number })
+    }
 }
 
 impl LaunchSite {

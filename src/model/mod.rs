@@ -21,10 +21,13 @@ pub mod symbol;
 mod toolkit;
 
 pub use arch::{Arch, ArchError, Suffix};
-pub use arguments::{Alike, alike};
+pub use arguments::{Alike, Arguments, alike};
 pub use base::base;
 pub use bytes::Bytes;
-pub use cuda::{Array, ArraySpace, Declaration, Doubles, LaunchForm, LaunchSite, SourceBounds, Stated, Unit};
+pub use cuda::{
+    Array, ArraySpace, Declaration, Doubles, Impossible, LaunchForm, LaunchSite, NotFollowed, SourceBounds, Stated,
+    Unit,
+};
 pub use family::{Family, Spot};
 pub use flow::{Flow, Jump, Way};
 pub use grid::{AXES, Extent, ExtentError, GridSize, GridSizeError};

@@ -375,20 +375,25 @@ pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
 /// a name from a log must not be able to steer a terminal.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let unseen = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}');
-    let harmful = |c: char| c.is_control() || unseen(c) || matches!(c, '\u{2066}'..='\u{2069}');
-    if !text.contains(harmful) {
+    if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if harmful(c) {
+        if is_harmful(c) {
             safe.extend(c.escape_unicode());
         } else {
             safe.push(c);
         }
     }
     Cow::Owned(safe)
+}
+
+/// Whether a character steers a terminal, is not seen, or changes the direction of text.
+#[must_use]
+pub fn is_harmful(c: char) -> bool {
+    let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}');
+    c.is_control() || unseen || matches!(c, '\u{61c}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The mangled name within a name that the compiler gives to what is static in a file,

@@ -113,6 +113,23 @@ impl Read for Decoded<'_> {
     }
 }
 
+/// A source or PTX as it is read: of UTF-8 or the like, with lines that end in `\n`. What a Macintosh wrote once has none.
+#[must_use]
+pub fn plain(bytes: Vec<u8>) -> Vec<u8> {
+    let is_wide = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+    let mut text = bytes;
+    if is_wide {
+        let mut converted = Vec::with_capacity(text.len() / 2);
+        // Bytes in memory are read without fail.
+        let _ = Decoded::new(&mut text.as_slice()).read_to_end(&mut converted);
+        text = converted;
+    }
+    if memchr::memchr(b'\r', &text).is_some() && memchr::memchr(b'\n', &text).is_none() {
+        text.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +151,14 @@ mod tests {
         for bytes in [&b""[..], b"p", b"\xff", b"\xef\xbb\xbfptxas", b"\xfe\x00\x01", text.as_bytes()] {
             assert_eq!(decoded(bytes), bytes);
         }
+    }
+
+    #[test]
+    fn a_text_without_line_feeds_has_lines() {
+        assert_eq!(plain(b"a\r\rb\r".to_vec()), b"a\n\nb\n");
+        assert_eq!(plain(b"a\r\nb\rc".to_vec()), b"a\r\nb\rc");
+        assert_eq!(plain(b"\xff\xfea\0\r\0".to_vec()), b"a\n");
+        assert_eq!(plain(b"\xfe\xff\0a".to_vec()), b"a");
     }
 
     #[test]

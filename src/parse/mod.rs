@@ -19,4 +19,5 @@ mod record;
 mod scan;
 mod usage;
 
+pub use decode::plain;
 pub use log::{Echo, EchoMode, read_log};

@@ -1,5 +1,6 @@
 //! Every branch with its verdict: how users learn why something is reported, and why something is not.
 
+use super::wire::Escaped;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::Style;
 use super::excerpt;
 use super::json::VERSION;
+use super::not_followed::not_followed;
 use crate::analyse::{BlockSource, Found};
 use crate::finding::Level;
 use crate::lanes::cost::Side;
@@ -98,6 +100,7 @@ pub(super) fn reported(found: &Found<'_>) -> Option<Level> {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn branches_json(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut Escaped(out);
     writeln!(out, "{{\n  \"version\": {VERSION},")?;
     write!(out, "  \"branches\": [")?;
     let mut separator = "\n    ";
@@ -147,6 +150,9 @@ pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) 
         style.strong(format!("{total} branch{}", plural(total))),
         total - loud - notes,
     )?;
+    if let Some(said) = not_followed(context) {
+        writeln!(out, "{}", textwrap::fill(&said, style.width))?;
+    }
     if context.report.units.is_empty() {
         return Ok(());
     }

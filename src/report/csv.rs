@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::excerpt;
+use super::{excerpt, wire};
 use crate::model::symbol;
 use crate::settle::{Settled, Verdict};
 
@@ -30,7 +30,7 @@ fn row(verdict: &Verdict<'_>, one: &Settled, status: &str, out: &mut dyn Write) 
     let cells = [
         one.level.name(),
         verdict.active(one).rule.id,
-        position.as_ref().map_or("", |at| &at.path),
+        &position.as_ref().map_or_else(Default::default, |at| wire::first(&at.path)),
         &line,
         &column,
         &name.map(String::from_utf8_lossy).unwrap_or_default(),
@@ -46,7 +46,11 @@ fn row(verdict: &Verdict<'_>, one: &Settled, status: &str, out: &mut dyn Write) 
     writeln!(out, "{}", cells.join(","))
 }
 
-/// A cell, in quotes where it holds what would end it.
+/// A cell, in quotes where it holds what would end it, and with the quote before it that keeps a spreadsheet from computing
+/// it.
 pub(super) fn cell(text: &str) -> String {
+    if wire::begins_formula(text) {
+        return cell(&format!("'{text}"));
+    }
     if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

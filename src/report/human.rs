@@ -11,7 +11,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::also::{self, also};
 use super::excerpt::{self, Excerpt};
-use super::{Layout, Style};
+use super::not_followed::not_followed;
+use super::{Layout, Style, wire};
 use crate::finding::{Finding, Level, Subject};
 use crate::model::{Arch, Kind, symbol};
 use crate::settle::{CauseGroup, Settled, Verdict};
@@ -113,6 +114,11 @@ pub(super) fn render(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write
     if layout.quiet && verdict.settled.is_empty() {
         return Ok(());
     }
+    if layout.verbose
+        && let Some(said) = not_followed(&verdict.context)
+    {
+        writeln!(out, "{}\n", textwrap::fill(&said, layout.style.width))?;
+    }
     summary(verdict, layout, out)
 }
 
@@ -204,7 +210,7 @@ fn write_note(
     let finding = verdict.finding(lead);
     let place = finding.label.as_ref().map_or_else(String::new, |label| {
         let position = excerpt::position(verdict.context.report, label);
-        format!("{}:{}: ", excerpt::short_path(&position.path, PATH), position.line)
+        format!("{}:{}: ", wire::first(&excerpt::short_path(&position.path, PATH)), position.line)
     });
     let id = verdict.active(lead).rule.id;
     let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
@@ -294,7 +300,13 @@ fn summary(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write) -> io::R
         _ => String::new(),
     };
     let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") + &grouped };
-    let kernels = counted(own.len(), "kernel").unwrap_or_else(|| "no kernels".to_owned());
+    let sources = report.inputs.iter().filter(|input| input.is_source).count();
+    // What only the host runs is no fault; that it was read is worth knowing.
+    let nowhere = match counted(sources, "source") {
+        Some(sources) if report.inputs.iter().all(|input| input.is_source) => format!("no kernels in {sources}"),
+        _ => "no kernels".to_owned(),
+    };
+    let kernels = counted(own.len(), "kernel").unwrap_or(nowhere);
     let aside = [(verdict.allowed.len(), "allowed"), (verdict.baselined.len(), "in the baseline")];
     let aside = aside.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     let aside = aside.collect::<Vec<_>>().join(", ");

@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::excerpt;
-use crate::analyse::{BlockSource, Judged, launches_of};
+use crate::analyse::{BlockSource, Judged};
 use crate::finding::{Fact, Finding, Level};
 use crate::gpu::Limiter;
 use crate::model::{Bytes, Kernel, Kind, NameId, Names, Place, Report, Spot, symbol};
@@ -18,6 +18,9 @@ use crate::settle::{Allowance, Origin, Settled, Verdict, fingerprint};
 
 /// The version of the report's form.
 pub(super) const VERSION: u32 = 1;
+
+/// Launches that are listed of one kernel: each of many instantiations may be launched at many places.
+const LAUNCHES: usize = 100;
 
 #[derive(Serialize)]
 struct WireKernel<'a> {
@@ -44,6 +47,9 @@ struct WireKernel<'a> {
     launch: WireLaunch,
     occupancy: Vec<WireOccupancy<'a>>,
     launches: Vec<WireSite<'a>>,
+    /// How many there are, where these are not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    launch_count: Option<usize>,
     declared_at: Option<WirePlace<'a>>,
     reported_at: Option<WirePlace<'a>>,
 }
@@ -158,6 +164,9 @@ struct WireSummary {
     allowed: usize,
     baselined: usize,
     build_failed: bool,
+    /// Functions whose branches nothing is said of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    functions_not_followed: Option<u32>,
 }
 
 pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -217,6 +226,7 @@ fn wire_kernel<'a>(context: &'a Context<'_>, at: usize, kernel: &Kernel, demangl
     let resources = &kernel.resources;
     let bytes = |size: Option<crate::model::Bytes>| size.map(crate::model::Bytes::get);
     let judged: Vec<&Judged> = context.numbers.of(at).collect();
+    let launches = context.numbers.instances.launches_of(report, kernel, LAUNCHES);
     WireKernel {
         name: name(&report.names, kernel.name),
         demangled,
@@ -246,7 +256,8 @@ fn wire_kernel<'a>(context: &'a Context<'_>, at: usize, kernel: &Kernel, demangl
         ambiguous: kernel.ambiguous,
         launch: launch(context, at, kernel, &judged),
         occupancy: judged.iter().map(|judged| wire_occupancy(context, kernel, judged)).collect(),
-        launches: launches_of(report, kernel).into_iter().filter_map(|spot| wire_site(report, spot)).collect(),
+        launch_count: Some(launches.count).filter(|count| *count > launches.spots.len()),
+        launches: launches.spots.into_iter().filter_map(|spot| wire_site(report, spot)).collect(),
         declared_at: report.declared(at).map(|declared| wire_place(report, declared.quote.place)),
         reported_at: kernel.evidence.first().map(|place| wire_place(report, place)),
     }
@@ -418,5 +429,6 @@ fn summary(verdict: &Verdict<'_>) -> WireSummary {
         allowed: verdict.allowed.len(),
         baselined: verdict.baselined.len(),
         build_failed: report.messages.iter().any(|message| message.kind.fails_build()),
+        functions_not_followed: verdict.context.numbers.branches.not_followed(report).map(|found| found.count),
     }
 }

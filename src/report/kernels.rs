@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::io::{self, Write};
 
+use super::wire::Escaped;
 use super::{Style, json};
 use crate::analyse::{BlockSource, Judged};
 use crate::model::{BlockSize, Bytes, Kernel, Kind, percent, symbol};
@@ -363,6 +364,7 @@ pub fn kernels_markdown(context: &Context<'_>, sort: Sort, out: &mut dyn Write) 
 /// # Errors
 /// When `out` cannot be written to.
 pub fn kernels_json(context: &Context<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut Escaped(out);
     writeln!(out, "{{\n  \"version\": {},", json::VERSION)?;
     json::kernel_list(context, "", out)?;
     writeln!(out, "}}")

@@ -18,12 +18,14 @@ mod junit;
 mod kernels;
 pub mod launch;
 mod markdown;
+mod not_followed;
 pub mod occupancy;
 mod plot;
 mod rules;
 mod sarif;
 mod short;
 mod style;
+mod wire;
 
 use std::io::{self, Write};
 
@@ -37,6 +39,9 @@ pub use explain::explain;
 pub use kernels::{Sort, kernels_csv, kernels_human, kernels_json, kernels_markdown};
 pub use rules::{rules_human, rules_json};
 pub use style::{DataFormat, Style};
+
+use wire::Escaped;
+pub use wire::harmless_lines;
 
 /// The forms of a report that this version writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,10 +100,10 @@ pub fn render(format: Format, verdict: &Verdict<'_>, layout: &Layout, out: &mut 
     match format {
         Format::Human => human::render(verdict, layout, out),
         Format::Short => short::render(verdict, out),
-        Format::Json => json::render(verdict, out),
-        Format::Sarif => sarif::render(verdict, out),
+        Format::Json => json::render(verdict, &mut Escaped(out)),
+        Format::Sarif => sarif::render(verdict, &mut Escaped(out)),
         Format::Github => github::render(verdict, out),
-        Format::Gitlab => gitlab::render(verdict, out),
+        Format::Gitlab => gitlab::render(verdict, &mut Escaped(out)),
         Format::Junit => junit::render(verdict, out),
         Format::Markdown => markdown::render(verdict, layout, out),
         Format::Csv => csv::render(verdict, out),

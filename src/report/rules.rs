@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::wire::Escaped;
 use super::{Style, json};
 use crate::rules::{Group, RULES};
 use crate::settle::{Origin, Settings};
@@ -65,6 +66,7 @@ fn set_by(origin: Option<&Origin>) -> String {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn rules_json(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut Escaped(out);
     let wire = |rule: &'static crate::rules::Rule| {
         let page = rule.page();
         let set = settings.level(rule, page.group);

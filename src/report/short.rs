@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::excerpt;
+use super::{excerpt, wire};
 use crate::finding::Level;
 use crate::settle::{Settled, Verdict};
 
@@ -15,7 +15,7 @@ pub(super) fn line(verdict: &Verdict<'_>, one: &Settled, out: &mut dyn Write) ->
     let finding = verdict.finding(one);
     if let Some(label) = &finding.label {
         let position = excerpt::position(verdict.context.report, label);
-        write!(out, "{}:{}:{}: ", position.path, position.line, position.column)?;
+        write!(out, "{}:{}:{}: ", wire::first(&position.path), position.line, position.column)?;
     }
     let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
     writeln!(out, "{}[{}] {}{times}", shown(one.level), verdict.active(one).rule.id, finding.message)

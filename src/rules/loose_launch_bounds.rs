@@ -5,7 +5,6 @@ use serde::Deserialize;
 use super::Context;
 use super::limits::threads;
 use super::standing::spills;
-use crate::analyse::launches_of;
 use crate::finding::{Finding, Hit};
 use crate::gpu::Target;
 use crate::model::{Bytes, Kernel};
@@ -40,8 +39,8 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
 fn looser(context: &Context<'_>, at: usize, kernel: &Kernel) -> Option<Looser> {
     let bounds = context.numbers.told(at)?.bounds?;
     let (bound, min_blocks) = (bounds.max_threads?, bounds.min_blocks.unwrap_or(1).max(1));
-    let sites = launches_of(context.report, kernel);
-    let sizes = sites.iter().map(|spot| Some(context.report.launch(*spot)?.block_size()?.threads()));
+    let sites = context.numbers.instances.launches_of(context.report, kernel, usize::MAX);
+    let sizes = sites.spots.iter().map(|spot| Some(context.report.launch(*spot)?.block_size()?.threads()));
     // A launch that is not known may use all of the bound.
     let most = sizes.collect::<Option<Vec<u32>>>()?.into_iter().max()?;
     let needed = most.div_ceil(32) * 32;

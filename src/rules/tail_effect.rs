@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use super::Context;
 use super::grid::{Grid, grids};
-use crate::analyse::launches_of;
 use crate::finding::{Finding, Hit};
 use crate::gpu::Fill;
 use crate::model::percent;
@@ -41,7 +40,7 @@ fn fill(context: &Context<'_>, grid: &Grid<'_>) -> Option<u64> {
     let mut found: Option<u32> = None;
     for at in &family.kernels {
         let kernel = context.report.kernels.get(*at as usize)?;
-        if !launches_of(context.report, kernel).contains(&grid.launched.spot) {
+        if !context.numbers.instances.may_be(context.report, kernel, grid.launched.spot) {
             continue;
         }
         let judged = context.numbers.of(*at as usize).filter(|judged| {

@@ -7,7 +7,7 @@ use super::{Context, Judged};
 use crate::analyse::{BlockSource, Launched};
 use crate::finding::{Cause, Finding, Hit, Level};
 use crate::gpu::{Limiter, Refusal, Target, largest_block, occupancy, refusals};
-use crate::model::{BlockSize, BlockSizeError, Bytes, LaunchSite};
+use crate::model::{BlockSize, BlockSizeError, Bytes, Impossible, LaunchSite};
 
 /// The rule has no options.
 #[derive(Debug, Deserialize)]
@@ -27,19 +27,22 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     }
     for (at, _, site) in context.launches() {
         let threads = site.threads().filter(|_| refusal(site).is_some());
-        hits.extend(threads.map(|threads| Hit::launch(at, u32::try_from(threads).unwrap_or(u32::MAX))));
+        let weight = threads.or(site.impossible.map(|_| 0));
+        hits.extend(weight.map(|threads| Hit::launch(at, u32::try_from(threads).unwrap_or(u32::MAX))));
     }
 }
 
 /// Why no GPU launches the block of a launch, where that is constant.
 fn refusal(site: &LaunchSite) -> Option<BlockSizeError> {
     let [x, y, z] = site.block;
-    // A block of no threads is not launched either, and perhaps meant: it does nothing.
-    BlockSize::new(x?, y?, z?).err().filter(|error| !matches!(error, BlockSizeError::Zero(_)))
+    BlockSize::new(x?, y?, z?).err()
 }
 
 fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) -> Finding {
     let called = context.launched(launched, site);
+    if let Some(dimension) = site.impossible {
+        return tell_impossible(context, &called, site, dimension);
+    }
     let why = refusal(site).map_or_else(String::new, |error| format!(": {error}"));
     let help = "give each thread several elements, and launch blocks of 1024 threads at most: 256 are a good start";
     let [x, y, z] = site.block.map(Option::unwrap_or_default);
@@ -48,6 +51,36 @@ fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) ->
     let finding =
         Finding::new(format!("{called} cannot be launched with this block{why}")).help(help).label(Some(label));
     finding.fact("reason", block.clone()).fact("block", block).fact("threads", site.threads())
+}
+
+/// A dimension that no launch can have, whatever the others are.
+fn tell_impossible(context: &Context<'_>, called: &str, site: &LaunchSite, dimension: Impossible) -> Finding {
+    let Impossible { of_block, axis, number } = dimension;
+    let (what, holds) = if of_block { ("block", "threads") } else { ("grid", "blocks") };
+    let axis = ["x", "y", "z"].get(usize::from(axis)).copied().unwrap_or_default();
+    let message =
+        format!("{called} cannot be launched with a {what} of {number} {holds} in {axis}: every such launch fails");
+    let (help, said) = if number == 0 {
+        let help = "round up where a division gives the number, as `(n + 255) / 256` does, and leave the launch out where \
+                    there is nothing to do: an empty one is an error, `cudaErrorInvalidConfiguration`";
+        (help, "no GPU launches nothing")
+    } else if of_block {
+        (
+            "give each thread several elements, and launch blocks of 1024 threads at most: 256 are a good start",
+            "out of range",
+        )
+    } else {
+        let help = "a grid has 2147483647 blocks in x at most, and 65535 in y and in z: exchange the dimensions, or give each \
+                    block several parts of the work";
+        (help, "out of range")
+    };
+    let label = if of_block { context.block_label(site, said) } else { context.launch_label(site, said) };
+    Finding::new(message)
+        .help(help)
+        .label(Some(label))
+        .fact("reason", format!("{what}.{axis} {number}"))
+        .fact("dimension", format!("{what}.{axis}"))
+        .fact("number", number.to_string())
 }
 
 /// Whether it is the block size that `--block` gives every kernel which is refused.
@@ -221,6 +254,29 @@ mod tests {
         assert_eq!(found("dim3(33, 32)").len(), 1);
         assert_eq!(found("dim3(1, 1, 65)").len(), 1);
         assert!(found("1024").is_empty() && found("dim3(32, 32)").is_empty() && found("dim3(2048, n)").is_empty());
+    }
+
+    #[test]
+    fn a_constant_dimension_that_no_gpu_launches_fails_whatever_the_others_are() {
+        let found = |launch: &str| {
+            let text = format!(
+                "#define N 100\n__global__ void k(float* p) {{}}\nvoid host(float* p, unsigned n) {{ k<<<{launch}>>>(p); }}\n"
+            );
+            sources(&[("k.cu", &text)], &[])
+        };
+        assert_eq!(
+            found("N / 256, 256"),
+            ["error[unlaunchable-kernel] `k` cannot be launched with a grid of 0 blocks in x: every such launch fails"]
+        );
+        for launch in
+            ["0, 256", "n, 0", "n, -1", "dim3(n, 65536), 64", "0x80000000u, 64", "dim3(1, 1, 0), n", "n, dim3(n, 0)"]
+        {
+            let told = found(launch);
+            assert!(told.len() == 1 && told[0].contains("every such launch fails"), "{launch}: {told:?}");
+        }
+        for launch in ["n, 256", "0x7fffffff, 64", "dim3(70000, 65535, 65535), 64", "n / N, 64", "4294967297, 64"] {
+            assert!(found(launch).is_empty(), "{launch}");
+        }
     }
 
     #[test]

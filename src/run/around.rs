@@ -47,7 +47,8 @@ fn identifier(name: &[u8]) -> Option<Vec<u8>> {
 /// Reads the sources below `places` that hold one of `names`, for where they declare kernels and what their comments allow.
 pub(super) fn search(names: &BTreeSet<Vec<u8>>, places: &[PathBuf], exclude: &Exclude, read: &mut Examined) {
     let Ok(finder) = AhoCorasick::new(names) else { return };
-    let mut files = discover::source_files(places, true, exclude);
+    // What of it cannot be looked at was not asked for.
+    let mut files = discover::source_files(places, true, exclude).files;
     let known: HashSet<PathBuf> = read.report.units.iter().filter_map(|unit| path_of(&read.report, unit)).collect();
     if !known.is_empty() {
         files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !known.contains(&path)));

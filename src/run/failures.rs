@@ -26,6 +26,9 @@ pub(super) enum NoKernels {
         "compile with `-Xptxas -v` (CMake: `CMAKE_CUDA_FLAGS=\"-Xptxas=-v\"`) and pass on stderr: `… 2>&1 | warplint kernels`"
     ))]
     Silent,
+    #[error("no kernel is declared in {files}")]
+    #[diagnostic(help("kernels are the functions that are marked `__global__`; name the sources that hold them"))]
+    Sources { files: String },
     #[error("no kernel was found in the input: the build failed, first with `{said}`")]
     #[diagnostic(help("`{lint}` shows every error"))]
     Failed { said: String, lint: String },
@@ -52,6 +55,13 @@ impl NoKernels {
                 said: symbol::printable(&symbol::cut_middle(text.trim(), 160)).into_owned(),
                 lint,
             };
+        }
+        if !report.inputs.is_empty() && report.inputs.iter().all(|input| input.is_source) {
+            let files = match report.inputs.as_slice() {
+                [one] => format!("`{}`", symbol::printable(&one.name)),
+                several => format!("the {} sources", several.len()),
+            };
+            return NoKernels::Sources { files };
         }
         match report.messages.iter().filter(|message| message.kernel.is_some()).count() {
             0 => NoKernels::Silent,

@@ -8,8 +8,9 @@ use super::{Streams, understands_escapes};
 use crate::cli::{LookArgs, Passthrough};
 use crate::discover::{Input, InputError};
 use crate::model::{Report, symbol};
+use crate::parse::cuda::{looks_like_source, may_become_source};
 use crate::parse::ptx::{PtxFault, looks_like_ptx, may_become_ptx, read_ptx};
-use crate::parse::{Echo, EchoMode, read_log};
+use crate::parse::{Echo, EchoMode, plain, read_log};
 use crate::progress::Metered;
 
 /// Reads `input` into `report`; what is no resource report is passed on, if it is piped in.
@@ -38,16 +39,25 @@ pub(super) fn read(
         Input::Source(_) => return Ok(()),
         Input::Ptx(path) => {
             let name = path.display().to_string();
-            match std::fs::read(path) {
+            match std::fs::read(path).map(plain) {
                 Ok(text) => return Ok(read_ptx(text, &name, report).map_err(BrokenPtx::new)?),
                 Err(error) => (Err(error), name),
             }
         }
     };
     result.map_err(|error| {
-        InputError::Unreadable { path: symbol::printable(&name).into_owned(), reason: error.to_string() }.into()
+        let name = symbol::printable(&name).into_owned();
+        match error.get_ref() {
+            Some(error) if error.is::<IsSource>() => InputError::PipedSource { name }.into(),
+            _ => InputError::Unreadable { path: name, reason: error.to_string() }.into(),
+        }
     })
 }
+
+/// What is piped in is no log.
+#[derive(Debug, thiserror::Error)]
+#[error("it is CUDA source")]
+struct IsSource;
 
 /// What standard input is called.
 const STDIN: &str = "<stdin>";
@@ -63,6 +73,9 @@ fn read_stdin(
         let mut text = start;
         streams.stdin.read_to_end(&mut text)?;
         return Ok(read_ptx(text, STDIN, report).err());
+    }
+    if looks_like_source(&start) {
+        return Err(io::Error::other(IsSource));
     }
     let mut stdin = start.as_slice().chain(&mut *streams.stdin);
     let mode = match passthrough {
@@ -106,7 +119,7 @@ fn read_either(start: Vec<u8>, rest: &mut dyn Read, name: &str, report: &mut Rep
 /// Bytes that decide what is piped in, at most.
 const PIECE: usize = 64 * 1024;
 
-/// What comes first, as far as it takes to tell PTX from a log: PTX begins with comments, and no log does.
+/// What comes first, as far as it takes to tell PTX and sources from a log: they begin with comments, and no log does.
 fn first_piece(source: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let mut piece = [0; 4096];
@@ -116,7 +129,7 @@ fn first_piece(source: &mut dyn Read) -> io::Result<Vec<u8>> {
             other => other?,
         };
         start.extend_from_slice(&piece[..read]);
-        if read == 0 || start.len() >= PIECE || !may_become_ptx(&start) {
+        if read == 0 || start.len() >= PIECE || !(may_become_ptx(&start) || may_become_source(&start)) {
             return Ok(start);
         }
     }
@@ -135,6 +148,9 @@ fn read_file(
         let mut text = start;
         file.read_to_end(&mut text)?;
         return Ok(read_ptx(text, name, report).err());
+    }
+    if looks_like_source(&start) {
+        return Err(io::Error::other(IsSource));
     }
     let mut file = start.as_slice().chain(file);
     let mut source = Metered::new(&mut file, name, size, terminal);

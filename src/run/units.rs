@@ -5,9 +5,10 @@ use std::io::{self, Read};
 use rayon::prelude::*;
 
 use crate::discover::{InputError, LARGEST, SourceFile};
-use crate::model::{Bounds, InputFacts, NameId, Place, Report, Spot, Unit, symbol};
+use crate::model::{Bounds, InputFacts, NameId, NotFollowed, Place, Report, Spot, Unit, symbol};
 use crate::parse::cuda::lower::{self, Device, Lowered, lower};
-use crate::parse::cuda::{Aliases, File, Gathered, Meaning, NewNames, Scanner, gather, scan};
+use crate::parse::cuda::{Aliases, File, Gathered, Meaning, NewNames, Scanner, gather, may_hold_device_code, scan};
+use crate::parse::plain;
 use crate::suppress::{self, Kept};
 
 /// Sources that were read into a report, beside what it holds of them.
@@ -100,16 +101,23 @@ struct Made {
     lowered: Lowered,
     functions: Vec<Device>,
     names: Vec<Box<[u8]>>,
+    /// How many functions were not followed, and the name and the line of the first one.
+    not_followed: Option<(u32, Box<[u8]>, u32)>,
 }
 
 /// Adds the module that functions of a source were made into.
 fn add_module(unit: u32, made: Made, report: &mut Report) {
-    let Some(of_unit) = report.units.get(unit as usize) else { return };
+    let Some(of_unit) = report.units.get_mut(unit as usize) else { return };
+    let (names, not_followed) = (&mut report.names, made.not_followed);
+    of_unit.not_followed =
+        not_followed.map(|(count, name, line)| NotFollowed { count, first: names.intern(&name), line });
+    if made.lowered.functions.is_empty() {
+        return;
+    }
     let declared: Vec<Option<u32>> = made.functions.iter().map(|device| declaration_of(of_unit, device)).collect();
     let input = of_unit.input;
     let named_by: Vec<Option<NameId>> =
         declared.iter().map(|at| Some(of_unit.declarations[(*at)? as usize].name)).collect();
-    let names = &mut report.names;
     let mut kept: Vec<usize> = Vec::new();
     let mut named = |of: usize| {
         let own = made.names.get(kept.len());
@@ -190,8 +198,9 @@ impl Reader<'_> {
         }
     }
 
-    /// The same once more, where the file holds a macro that was not known before.
+    /// The same once more, where the file holds a macro that was not known before. A pipe can be read only once.
     fn read_again(&self, file: &SourceFile, new: &NewNames, scanner: &mut Scanner) -> Option<Outcome> {
+        std::fs::metadata(&file.path).ok().filter(std::fs::Metadata::is_file)?;
         let text = text_of(file).ok()??;
         let is_other = (self.wanted)(&text) && new.are_in(&text);
         is_other.then(|| self.content(file, &text, scanner))
@@ -221,7 +230,11 @@ fn lowered(source: &SourceFile, text: &[u8], file: &File, scanner: &Scanner) -> 
     let lowered = lower(&lower::Unit { text, name: &name, functions: &functions, constants: &constants })?;
     let name = |of: usize| text.get(functions.get(of)?.name.clone());
     let names = lowered.functions.iter().map(|one| name(one.of).unwrap_or(b"?").into()).collect();
-    Some(Made { lowered, functions, names })
+    let not_followed = lowered.not_followed.first().and_then(|first| {
+        let line = bytecount::count(text.get(..functions.get(*first)?.name.start)?, b'\n') + 1;
+        Some((narrow(lowered.not_followed.len()), name(*first)?.into(), narrow(line)))
+    });
+    Some(Made { lowered, functions, names, not_followed })
 }
 
 /// The text of a file; nothing for one that is not surely a source, and no text of a person's.
@@ -232,16 +245,43 @@ fn text_of(file: &SourceFile) -> Result<Option<Vec<u8>>, InputError> {
     let open = std::fs::File::open(&file.path).map_err(unreadable)?;
     let size = open.metadata().map_err(unreadable)?.len();
     if size > LARGEST {
+        let is_source = file.is_sure || holds_device_code(open).map_err(unreadable)?;
         let too_large = InputError::TooLarge { path: shown(), size, most: LARGEST };
-        return if file.is_sure { Err(too_large) } else { Ok(None) };
+        return if is_source { Err(too_large) } else { Ok(None) };
     }
     text.reserve(usize::try_from(size).unwrap_or(0));
-    // It may grow while it is read.
-    open.take(LARGEST).read_to_end(&mut text).map_err(unreadable)?;
+    // It may grow while it is read, and a pipe has no size.
+    open.take(LARGEST + 1).read_to_end(&mut text).map_err(unreadable)?;
+    let size = text.len() as u64;
+    if size > LARGEST {
+        return Err(InputError::TooLarge { path: shown(), size, most: LARGEST });
+    }
+    let text = plain(text);
     if memchr::memchr(0, &text).is_some() {
         return if file.is_sure { Err(InputError::Binary { path: shown() }) } else { Ok(None) };
     }
     Ok(Some(text))
+}
+
+/// Whether a file of any size holds words of device code, read a piece at a time.
+fn holds_device_code(mut file: std::fs::File) -> io::Result<bool> {
+    /// Bytes of the longest such word.
+    const WORD: usize = 16;
+    let mut piece = vec![0; 1 << 20];
+    let mut kept = 0;
+    loop {
+        let read = match file.read(&mut piece[kept..]) {
+            Ok(0) => return Ok(false),
+            Ok(read) => kept + read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if may_hold_device_code(&piece[..read]) {
+            return Ok(true);
+        }
+        kept = read.min(WORD);
+        piece.copy_within(read - kept..read, 0);
+    }
 }
 
 /// The number that places in a file have.

@@ -311,15 +311,7 @@ impl<'s> Reader<'_, 's> {
         let inner = |reader: &mut Self, id: statement::Id| reader.statement(body, id);
         match &statement.what {
             What::Block(all) | What::Variants(all) => all.iter().for_each(|one| inner(self, *one)),
-            What::If { first, condition, is_constant, then, otherwise } => {
-                first.iter().for_each(|one| inner(self, *one));
-                self.expression(condition.0..condition.1);
-                // One of the two is no code.
-                if !is_constant {
-                    inner(self, *then);
-                    otherwise.iter().for_each(|one| inner(self, *one));
-                }
-            }
+            What::If { .. } => self.branches(body, statement),
             What::Loop { first, condition, step, body: inside } => {
                 first.iter().for_each(|one| inner(self, *one));
                 self.expression(condition.0..condition.1);
@@ -347,6 +339,25 @@ impl<'s> Reader<'_, 's> {
             | What::Goto(_)
             | What::Label(_)
             | What::Assembly(_) => {}
+        }
+    }
+
+    /// An `if` with all that `else` leads to, of which there may be many.
+    fn branches(&mut self, body: &Body, statement: &statement::Statement) {
+        let mut statement = statement;
+        while let statement::What::If { first, condition, is_constant, then, otherwise } = &statement.what {
+            first.iter().for_each(|one| self.statement(body, *one));
+            self.expression(condition.0..condition.1);
+            // One of the two is no code.
+            if *is_constant {
+                return;
+            }
+            self.statement(body, *then);
+            let Some(otherwise) = otherwise else { return };
+            statement = body.get(*otherwise);
+            if !matches!(statement.what, statement::What::If { .. }) {
+                return self.statement(body, *otherwise);
+            }
         }
     }
 

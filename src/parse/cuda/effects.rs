@@ -37,17 +37,34 @@ type Words = Vec<(u32, u32)>;
 #[derive(Default)]
 pub(super) struct Uses {
     words: HashMap<usize, Rc<Words>>,
-    effects: HashMap<u32, Rc<[Effect]>>,
+    effects: HashMap<u32, Effects>,
+}
+
+/// What may change a variable, in order.
+#[derive(Clone)]
+pub(super) struct Effects {
+    pub(super) all: Rc<[Effect]>,
+    /// The first token from which on anything may change it.
+    pub(super) escapes_at: usize,
+    /// Whether anything changes it, other than what is given it to read.
+    pub(super) is_changed: bool,
 }
 
 impl Uses {
     /// What may change the variable, in order.
-    pub(super) fn effects(&mut self, scopes: &Scopes<'_>, launches: &[Launch], one: u32) -> Rc<[Effect]> {
+    pub(super) fn effects(&mut self, scopes: &Scopes<'_>, launches: &[Launch], one: u32) -> Effects {
         if let Some(known) = self.effects.get(&one) {
             return known.clone();
         }
         let variable = &scopes.variables[one as usize];
-        let found = self.read(scopes, launches, variable);
+        let all = self.read(scopes, launches, variable);
+        let escapes = |effect: &&Effect| effect.what == What::Escape;
+        let is_address = |at: usize| at > 0 && scopes.code.kind(at - 1) == Kind::And;
+        let found = Effects {
+            escapes_at: all.iter().find(escapes).map_or(usize::MAX, |effect| effect.at),
+            is_changed: all.iter().any(|effect| effect.what != What::Escape || is_address(effect.at)),
+            all,
+        };
         self.effects.insert(one, found.clone());
         found
     }

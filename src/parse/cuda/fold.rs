@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::declare::{First, Type};
-use super::effects::{Uses, What as Doing, comes_again_until, is_passed};
+use super::effects::{Effect, Effects, Uses, What as Doing, comes_again_until, is_passed};
 use super::expr::{Id, Node, Tree, What};
 use super::heads::is_upper;
 use super::launches::{Launch, split};
@@ -17,6 +17,9 @@ const MOST_STEPS: u32 = 200;
 
 /// Values of values that are followed.
 const DEEPEST: u32 = 24;
+
+/// Effects on variables that are looked at for a file, at most; no file of a person's comes near it.
+const EFFECTS: usize = 10_000_000;
 
 /// Tokens of an expression, at most.
 const LONGEST: usize = 300;
@@ -36,6 +39,8 @@ pub(super) struct Fold<'s> {
     tree: Tree,
     steps: u32,
     depth: u32,
+    /// Effects that may still be looked at.
+    left: usize,
     /// What the names of a macro's body mean outside of it.
     around: Option<&'s Around<'s>>,
     /// Names that a macro takes as arguments.
@@ -58,7 +63,7 @@ impl<'s> Fold<'s> {
 
     pub(super) fn new(scopes: Scopes<'s>, macros: &'s Macros<'s>, launches: &'s [Launch]) -> Fold<'s> {
         let (uses, tree, arguments) = (Uses::default(), Tree::default(), Vec::new());
-        Fold { scopes, macros, launches, uses, tree, steps: 0, depth: 0, around: None, arguments }
+        Fold { scopes, macros, launches, uses, tree, steps: 0, depth: 0, left: EFFECTS, around: None, arguments }
     }
 
     /// Of a macro's body, whose arguments are these.
@@ -118,6 +123,12 @@ impl<'s> Fold<'s> {
         self.begin();
         let at = self.scopes.variables[one as usize].declared.name;
         self.variable(one, at).term()
+    }
+
+    /// Takes what is looked at from what may be looked at in all of a file.
+    fn spend(&mut self, effects: usize) -> bool {
+        self.left = self.left.saturating_sub(effects);
+        self.left > 0
     }
 
     fn begin(&mut self) {
@@ -337,19 +348,12 @@ impl<'s> Fold<'s> {
         if variable.is_unordered && !variable.declared.is_const || !variable.declared.dimensions.is_empty() {
             return None;
         }
-        let effects = self.uses.effects(&self.scopes, self.launches, one);
-        if effects.iter().any(|effect| effect.what != Doing::Escape || self.is_assigned_by_address(effect.at)) {
+        if self.uses.effects(&self.scopes, self.launches, one).is_changed {
             return None;
         }
         super::launches::name_of(code, self.scopes.text, range)
     }
 
-    /// Whether the address of what stands at `at` is taken.
-    fn is_assigned_by_address(&self, at: usize) -> bool {
-        at > 0 && self.scopes.code.kind(at - 1) == Kind::And
-    }
-
-    /// A part of a `dim3`.
     fn member(&mut self, text: Text<'_>, node: Node, base: Id) -> Term {
         let last =
             text.tokens.get((node.tokens.1 as usize).wrapping_sub(1)).map_or(&b""[..], |token| self.spelled(*token));
@@ -392,7 +396,7 @@ impl<'s> Fold<'s> {
             Meaning::Variable(one) => self.variable(one, at),
             Meaning::Several => {
                 let mut agreed = None;
-                for one in self.scopes.several(name, at) {
+                for one in self.scopes.several(name, at).unwrap_or_default() {
                     let value = self.variable(one, at);
                     if agreed.as_ref().is_some_and(|agreed| *agreed != value) {
                         return Value::UNKNOWN;
@@ -495,18 +499,16 @@ impl<'s> Fold<'s> {
     /// past gave it, if nothing may have changed it since.
     fn part(&mut self, one: u32, at: usize, part: Part) -> Value {
         self.scopes.learn_file();
-        let effects = self.uses.effects(&self.scopes, self.launches, one);
+        let Effects { all: effects, escapes_at, .. } = self.uses.effects(&self.scopes, self.launches, one);
         let scope = self.scopes.variables[one as usize].scope;
         let again = comes_again_until(&mut self.scopes, scope, at);
         let before = effects.partition_point(|effect| effect.at < at);
-        let escapes = |effect: &super::effects::Effect| effect.what == Doing::Escape;
-        let later = effects[before..].iter().take_while(|effect| effect.at < again);
-        if effects[..before].iter().any(escapes) || later.clone().any(escapes) {
+        if escapes_at < at.max(again) {
             return Value::UNKNOWN;
         }
         for effect in effects[..before].iter().rev() {
             self.steps += 1;
-            if self.steps > MOST_STEPS {
+            if self.steps > MOST_STEPS || !self.spend(1) {
                 return Value::UNKNOWN;
             }
             let (changed, value, is_plain) = match &effect.what {
@@ -536,9 +538,13 @@ impl<'s> Fold<'s> {
         }
     }
 
-    fn is_changed(&self, later: &[super::effects::Effect], until: usize, part: Part) -> bool {
-        let later = later.iter().take_while(|effect| effect.at < until);
-        later.into_iter().any(|effect| match &effect.what {
+    /// Whether one of the effects before `until` changes that part; it may where there is too much to look at.
+    fn is_changed(&mut self, later: &[Effect], until: usize, part: Part) -> bool {
+        let later = &later[..later.partition_point(|effect| effect.at < until)];
+        if !self.spend(later.len()) {
+            return true;
+        }
+        later.iter().any(|effect| match &effect.what {
             Doing::Assign { part: changed, .. } | Doing::Change { part: changed } => self.hit(changed, part).is_some(),
             Doing::Escape => true,
         })

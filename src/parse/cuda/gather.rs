@@ -8,7 +8,8 @@ use super::file::{File, FoundBounds, FoundDeclaration, FoundLaunch, Line};
 use super::fold::is_constant_name;
 use super::value::Term;
 use crate::model::{
-    Array, BlockSize, Bytes, Declaration, Doubles, LaunchSite, Place, Quote, Report, SourceBounds, Stated, Unit,
+    Array, BlockSize, Bytes, Declaration, Doubles, Impossible, LaunchSite, Place, Quote, Report, SourceBounds, Stated,
+    Unit,
 };
 
 /// Constants of constants that are followed.
@@ -108,6 +109,12 @@ impl Settler<'_> {
         self.number(term).and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0)
     }
 
+    /// The first dimension that no GPU launches.
+    fn impossible(&mut self, terms: &[Term; 3], of_block: bool) -> Option<Impossible> {
+        let mut numbers = (0..).zip(terms).filter_map(|(axis, term)| Some((axis, self.number(term)?)));
+        numbers.find_map(|(axis, number)| Impossible::of(number, of_block, axis))
+    }
+
     fn three(&mut self, terms: &[Term; 3]) -> [Option<u32>; 3] {
         [0, 1, 2].map(|axis| self.positive(&terms[axis]))
     }
@@ -175,6 +182,7 @@ impl Settler<'_> {
             form: found.form,
             grid: self.three(&found.grid),
             block: self.three(&found.block),
+            impossible: self.impossible(&found.block, true).or_else(|| self.impossible(&found.grid, false)),
             dynamic_shared: self.bytes(&found.shared),
             quote: quote(&found.line, input, report),
             span: found.line.span,

@@ -6,7 +6,7 @@ use super::aliases::{Aliases, TILE};
 use super::code::Code;
 use super::lexer::Kind;
 
-/// Tokens of a head, at most: what is longer is no head.
+/// Steps through a head, at most, of which all that stands in one pair of brackets is one: what is longer is no head.
 const LONGEST: usize = 4000;
 
 /// A function that runs on the device, as its head declares it. Everything is given by tokens.
@@ -98,8 +98,8 @@ impl<'h> Reader<'h> {
     fn before(&mut self, at: usize) -> (usize, bool) {
         let mut start = at;
         let mut is_template = false;
-        while start > 0 && at - start < LONGEST {
-            let last = start - 1;
+        for _ in 0..LONGEST.min(at) {
+            let Some(last) = start.checked_sub(1) else { break };
             match self.code.kind(last) {
                 Kind::Word if matches!(self.word(last), b"public" | b"private" | b"protected") => break,
                 Kind::Word => self.note(last),
@@ -134,7 +134,9 @@ impl<'h> Reader<'h> {
         let code = self.code;
         let mut named: Option<Head> = None;
         let mut here = at + 1;
-        while here < code.tokens.len() && here - at < LONGEST {
+        let mut steps = 0;
+        while here < code.tokens.len() && steps < LONGEST {
+            steps += 1;
             self.here = here;
             match code.kind(here) {
                 Kind::BraceOpen if named.is_some() => {

@@ -7,7 +7,7 @@ use super::heads::is_upper;
 use super::lexer::Kind;
 use crate::model::LaunchForm;
 
-/// Tokens between `<<<` and `>>>`, at most.
+/// Tokens of the template arguments of a call, at most.
 const LONGEST: usize = 2000;
 
 /// A launch. Everything is given by tokens.
@@ -85,7 +85,8 @@ fn arguments(code: &Code, at: usize, has_angles: bool) -> Option<(Vec<Range<usiz
     let mut start = at + 1;
     let mut here = start;
     let mut angles = 0_usize;
-    while here < code.tokens.len() && here - at < LONGEST {
+    // The next `<<<` ends it as well, so that no token is looked at for more than one of them.
+    while here < code.tokens.len() {
         match code.kind(here) {
             Kind::Less if has_angles && code.kind(here - 1) == Kind::Word => angles += 1,
             Kind::Greater if angles > 0 => angles -= 1,

@@ -89,6 +89,13 @@ pub(super) struct Scopes<'s> {
     named: HashMap<&'s [u8], Vec<(usize, bool)>>,
 }
 
+/// Declarations of one name that are compared, at most.
+const FEW: usize = 64;
+
+fn few(all: &[u32]) -> Option<Vec<u32>> {
+    (all.len() <= FEW).then(|| all.to_vec())
+}
+
 impl<'s> Scopes<'s> {
     pub(super) fn new(code: &'s Code, text: &'s [u8], is_file: bool) -> Scopes<'s> {
         Scopes {
@@ -156,23 +163,29 @@ impl<'s> Scopes<'s> {
     fn find_in(&mut self, name: &'s [u8], scope: usize, at: usize) -> Meaning {
         self.learn(scope);
         let Some(found) = self.by_name.get(&(scope as u32, name)) else { return Meaning::Nothing };
-        let seen = found.iter().copied().filter(|one| {
+        self.choose(self.seen(found, at), at)
+    }
+
+    /// Those of one block that are declared before `at`: they are in order.
+    fn seen<'f>(&self, found: &'f [u32], at: usize) -> &'f [u32] {
+        let is_before = |one: &u32| {
             let variable = &self.variables[*one as usize];
             variable.is_unordered || variable.declared.name < at
-        });
-        self.choose(seen.collect(), at)
+        };
+        &found[..found.partition_point(is_before)]
     }
 
     fn find_in_file(&mut self, name: &'s [u8], at: usize) -> Meaning {
         self.learn_file();
+        let is_open = !self.is_file || self.uses_namespaces();
         let Some(found) = self.by_name.get(&(FILE, name)) else { return Meaning::Nothing };
-        let mut seen: Vec<u32> = found.clone();
-        if !self.is_file {
-            seen.retain(|one| self.variables[*one as usize].declared.name < at);
-        } else if !self.uses_namespaces() {
-            seen.retain(|one| self.is_seen_from(self.variables[*one as usize].scope, at));
+        if is_open {
+            return self.choose(self.seen(found, at), at);
         }
-        self.choose(seen, at)
+        // Two are as many as any number: of a file, none hides the others.
+        let seen = found.iter().copied().filter(|one| self.is_seen_from(self.variables[*one as usize].scope, at));
+        let seen: Vec<u32> = seen.take(2).collect();
+        self.choose(&seen, at)
     }
 
     /// Whether a directive makes the names of other namespaces known.
@@ -202,7 +215,7 @@ impl<'s> Scopes<'s> {
     }
 
     /// The last of several declarations of one block. Where an `#if` decides between them, they must agree.
-    fn choose(&self, seen: Vec<u32>, at: usize) -> Meaning {
+    fn choose(&self, seen: &[u32], at: usize) -> Meaning {
         let Some(last) = seen.last() else { return Meaning::Nothing };
         let variable = &self.variables[*last as usize];
         if seen.len() == 1 || !variable.is_unordered && self.code.counts_with(variable.declared.name, at) {
@@ -211,23 +224,18 @@ impl<'s> Scopes<'s> {
         Meaning::Several
     }
 
-    /// All variables that `name` may mean where [`Scopes::find`] says that there are several.
-    pub(super) fn several(&mut self, name: &'s [u8], at: usize) -> Vec<u32> {
+    /// All variables that `name` may mean where [`Scopes::find`] says that there are several; `None` where these are too many
+    /// to be compared.
+    pub(super) fn several(&mut self, name: &'s [u8], at: usize) -> Option<Vec<u32>> {
         let mut here = at;
         for _ in 0..DEEPEST {
             let Some(outer) = self.code.outer(here) else { break };
             if let Some(found) = self.by_name.get(&(outer as u32, name)) {
-                let found = found.iter().copied();
-                return found
-                    .filter(|one| {
-                        let variable = &self.variables[*one as usize];
-                        variable.is_unordered || variable.declared.name < at
-                    })
-                    .collect();
+                return few(self.seen(found, at));
             }
             here = outer;
         }
-        self.by_name.get(&(FILE, name)).cloned().unwrap_or_default()
+        few(self.by_name.get(&(FILE, name)).map_or(&[], Vec::as_slice))
     }
 
     /// The constant `name` of the only class or namespace of the file called `class`, which is no template.

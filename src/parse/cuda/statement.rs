@@ -1,5 +1,7 @@
 //! The statements of a function's body as a tree. What is nested too deeply, or torn by `#if`, is no tree: nothing is said.
 
+use std::ops::Range;
+
 use super::lexer::{Kind, Token, partner};
 
 /// A statement of a [`Body`].
@@ -158,6 +160,78 @@ pub(super) fn directive(text: &[u8]) -> Directive {
     }
 }
 
+/// Takes out what an `#if` with a number leaves out, so that it tears no brackets apart; and the `#if` itself, where no
+/// condition is left.
+pub(super) fn leave_out_dead(text: &[u8], tokens: &mut Vec<Token>) {
+    let kinds: Vec<(usize, Directive)> = (0..tokens.len())
+        .filter(|at| tokens[*at].kind == Kind::Directive)
+        .map(|at| (at, directive(tokens[at].of(text))))
+        .filter(|(_, kind)| *kind != Directive::Other)
+        .collect();
+    if !kinds.iter().any(|(_, kind)| matches!(kind, Directive::If(Some(_)))) {
+        return;
+    }
+    let mut dead: Vec<Range<usize>> = Vec::new();
+    let mut open: Vec<Decided> = Vec::new();
+    for (at, kind) in kinds {
+        if let Directive::If(known) = kind {
+            open.push(Decided { known, from: at, own: vec![at], is_met: false, is_decided: known.is_some() });
+            continue;
+        }
+        let Some(one) = open.last_mut() else { return };
+        // The branch that ends here.
+        if one.known == Some(false) {
+            dead.push(one.from + 1..at);
+        }
+        one.own.push(at);
+        one.from = at;
+        one.is_decided &= kind != Directive::ElseIf || one.known == Some(true);
+        one.is_met |= one.known == Some(true);
+        // After the branch that is compiled, none is.
+        one.known = match kind {
+            _ if one.is_met => Some(false),
+            Directive::Else if one.is_decided => Some(true),
+            _ => None,
+        };
+        if kind == Directive::End
+            && let Some(one) = open.pop()
+            && one.is_decided
+        {
+            dead.extend(one.own.into_iter().map(|at| at..at + 1));
+        }
+    }
+    if !open.is_empty() {
+        return;
+    }
+    let mut is_dead = vec![false; tokens.len()];
+    // One within another is no longer than it.
+    dead.sort_unstable_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    let mut behind = 0;
+    for range in dead {
+        is_dead[range.start.max(behind)..range.end.max(behind)].fill(true);
+        behind = behind.max(range.end);
+    }
+    let mut at = 0;
+    tokens.retain(|_| {
+        at += 1;
+        !is_dead[at - 1]
+    });
+}
+
+/// An `#if` that is open.
+struct Decided {
+    /// Whether its present branch is compiled.
+    known: Option<bool>,
+    /// The directive that begins that branch.
+    from: usize,
+    /// All its directives.
+    own: Vec<usize>,
+    /// Whether a branch before it is.
+    is_met: bool,
+    /// Whether numbers decide all of it.
+    is_decided: bool,
+}
+
 impl Parser<'_> {
     fn kind(&self) -> Option<Kind> {
         self.kind_at(self.at)
@@ -208,9 +282,7 @@ impl Parser<'_> {
     }
 
     fn any(&mut self) -> Option<Id> {
-        while self.directive_at(self.at) == Some(Directive::Other) {
-            self.at += 1;
-        }
+        self.at = self.behind_directives(self.at);
         let start = self.at;
         match self.kind()? {
             Kind::Semicolon => {
@@ -339,7 +411,32 @@ impl Parser<'_> {
         after.is_some_and(|at| matches!(self.kind_at(at), Some(Kind::BraceOpen | Kind::Semicolon)))
     }
 
+    /// An `if` with all that `else` leads to. `else if` takes no depth: there may be as many as a `switch` has cases.
     fn branch(&mut self, start: usize) -> Option<Id> {
+        let mut chain = Vec::new();
+        let mut start = start;
+        let mut otherwise = loop {
+            let (first, condition, is_constant) = self.head_of_branch(start)?;
+            let then = self.statement()?;
+            chain.push((start, first, condition, is_constant, then));
+            let ahead = self.behind_directives(self.at);
+            if self.word_at(ahead) != b"else" {
+                break None;
+            }
+            self.at = self.behind_directives(ahead + 1);
+            if self.word_at(self.at) != b"if" {
+                break Some(self.statement()?);
+            }
+            start = self.at;
+        };
+        while let Some((start, first, condition, is_constant, then)) = chain.pop() {
+            otherwise = Some(self.add(What::If { first, condition, is_constant, then, otherwise }, start));
+        }
+        otherwise
+    }
+
+    /// What stands before the condition of the `if` at `start`, the condition, and whether a compiler decides it.
+    fn head_of_branch(&mut self, start: usize) -> Option<(Option<Id>, Tokens, bool)> {
         let is_constant = self.word_at(start + 1) == b"constexpr";
         let open = start + 1 + usize::from(is_constant);
         // A macro may choose between the two.
@@ -355,17 +452,16 @@ impl Parser<'_> {
             self.at = end;
             condition.0 = semicolon + 1;
         }
-        let then = self.statement()?;
-        let mut otherwise = None;
-        let mut ahead = self.at;
-        while self.directive_at(ahead) == Some(Directive::Other) {
-            ahead += 1;
+        Some((first, condition, is_constant))
+    }
+
+    /// Past directives that say nothing about statements.
+    fn behind_directives(&self, from: usize) -> usize {
+        let mut at = from;
+        while self.directive_at(at) == Some(Directive::Other) {
+            at += 1;
         }
-        if self.word_at(ahead) == b"else" {
-            self.at = ahead + 1;
-            otherwise = Some(self.statement()?);
-        }
-        Some(self.add(What::If { first, condition, is_constant, then, otherwise }, start))
+        at
     }
 
     fn for_loop(&mut self, start: usize) -> Option<Id> {
@@ -781,6 +877,34 @@ mod tests {
         ] {
             assert_eq!(shown(torn), "none", "{torn}");
         }
+    }
+
+    #[test]
+    fn what_numbers_leave_out_is_taken_out() {
+        let left = |source: &str| {
+            let mut all = Vec::new();
+            tokens(source.as_bytes(), 0, source.len(), &mut all);
+            leave_out_dead(source.as_bytes(), &mut all);
+            all.iter().map(|token| String::from_utf8_lossy(token.of(source.as_bytes()))).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(left("a\n#if 0\n{\n#else\nb\n#endif\nc"), "a b c");
+        assert_eq!(left("#if 1\na\n#elif X\nb\n#else\nc\n#endif\nd"), "a d");
+        assert_eq!(left("#if 0\na\n#elif X\nb\n#else\nc\n#endif"), "#if 0 #elif X b #else c #endif");
+        assert_eq!(left("#if X\n#if 0\na\n#if Y\nb\n#endif\n#endif\nc\n#endif"), "#if X c #endif");
+        assert_eq!(left("#if 0\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#pragma unroll\n#endif"), "c #pragma unroll");
+        for torn in ["#if 0\na", "#else\n#if 0\na\n#endif", "#endif"] {
+            assert_eq!(left(torn), torn.replace('\n', " "), "{torn}");
+        }
+    }
+
+    #[test]
+    fn a_chain_of_else_if_takes_no_depth() {
+        let chain = |links: usize| "if (a) b();".to_owned() + &" else if (c) d();".repeat(links);
+        assert!(shown(&chain(60)).starts_with("{if(a) b() else if(c) d() else if"));
+        let source = chain(10_000);
+        let mut all = Vec::new();
+        tokens(source.as_bytes(), 0, source.len(), &mut all);
+        assert!(Body::parse(source.as_bytes(), &all, (0, all.len())).is_some());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! GPUs as JSON, version 1: every figure with its sources, and `null` for what is not known.
 
+use crate::report::wire::Escaped;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -44,6 +45,7 @@ struct FigureEntry<'a, T> {
 /// # Errors
 /// When the writer fails.
 pub fn json(gpus: &[Gpu], out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut Escaped(out);
     let gpus = gpus.iter().map(entry).collect::<Result<Vec<Entry<'_>>, serde_json::Error>>()?;
     serde_json::to_writer_pretty(&mut *out, &Document { version: 1, gpus })?;
     writeln!(out)

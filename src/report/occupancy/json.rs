@@ -1,5 +1,6 @@
 //! The calculator's answer as JSON, version 1.
 
+use crate::report::wire::Escaped;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -109,6 +110,7 @@ struct ClusterEntry {
 /// # Errors
 /// When the writer fails.
 pub fn json(calculations: &[Calculation], request: &Request, out: &mut dyn Write) -> io::Result<()> {
+    let out = &mut Escaped(out);
     let occupancy = calculations.iter().map(|found| entry(found, request)).collect();
     serde_json::to_writer_pretty(&mut *out, &Document { version: 1, occupancy })?;
     writeln!(out)

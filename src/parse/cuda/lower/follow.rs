@@ -49,6 +49,20 @@ pub(super) struct Lowering<'l, 'u> {
     steps: u32,
 }
 
+/// A branch whose second side is still to come.
+struct Branch {
+    /// Where that side begins, and where both meet.
+    other: Label,
+    end: Label,
+    is_index: bool,
+    /// What there was before it.
+    barriers: usize,
+    exits: u32,
+    /// What was written before its first side, and before its second.
+    start: u32,
+    middle: u32,
+}
+
 /// Whether a branch may have something to report.
 #[derive(Debug, Default)]
 struct Interest {
@@ -57,6 +71,9 @@ struct Interest {
     /// Some threads leave early, which matters where a barrier follows.
     leaves: bool,
 }
+
+/// The statements of a function are too many, nested too deeply, or torn by `#if`.
+pub(super) struct NotFollowed;
 
 /// Statements and expressions of one function at most.
 const STEPS: u32 = 60_000;
@@ -79,10 +96,10 @@ const NEAR: usize = 16;
 const TRIPS: u32 = 8;
 
 impl<'l, 'u> Lowering<'l, 'u> {
-    /// Lowers a function; `None` where none of its branches may have something to report, or it is not understood.
-    pub(super) fn function(file: &'l File<'u>, one: &Device) -> Option<Output> {
+    /// Lowers a function; nothing where none of its branches may have something to report.
+    pub(super) fn function(file: &'l File<'u>, one: &Device) -> Result<Option<Output>, NotFollowed> {
         let tokens = file.tokens(&one.body);
-        let body = Body::parse(file.unit.text, &tokens, (0, tokens.len()))?;
+        let body = Body::parse(file.unit.text, &tokens, (0, tokens.len())).ok_or(NotFollowed)?;
         let partners = partners(&tokens);
         let untracked = untracked(file.unit.text, &tokens, &partners);
         let mut this = Lowering {
@@ -122,7 +139,10 @@ impl<'l, 'u> Lowering<'l, 'u> {
             || !this.out.exchanges.is_empty()
             // A block of rows, whose ends may be checked.
             || (one.is_kernel && file.unit.text.get(one.body.clone()).is_some_and(has_rows));
-        (matters && this.steps < STEPS).then_some(this.out)
+        if this.steps >= STEPS {
+            return Err(NotFollowed);
+        }
+        Ok(matters.then_some(this.out))
     }
 
     /// Steps of reductions through volatile memory, at the beginning, where all threads come to.
@@ -244,16 +264,24 @@ impl<'l, 'u> Lowering<'l, 'u> {
         value
     }
 
-    fn statement(&mut self, body: &Body, id: statement::Id) {
+    /// Takes note of where a statement stands; whether it is still followed.
+    fn begin_statement(&mut self, body: &Body, id: statement::Id) -> bool {
         self.steps += 1;
         if self.steps > STEPS {
-            return;
+            return false;
         }
-        let one = body.get(id);
-        if let Some(token) = self.tokens.get(one.tokens.0) {
+        if let Some(token) = self.tokens.get(body.get(id).tokens.0) {
             let place = self.file.place(token.start);
             self.out.place(place);
         }
+        true
+    }
+
+    fn statement(&mut self, body: &Body, id: statement::Id) {
+        if !self.begin_statement(body, id) {
+            return;
+        }
+        let one = body.get(id);
         match &one.what {
             What::Empty => {}
             What::Block(all) => {
@@ -261,15 +289,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
                 all.iter().for_each(|id| self.statement(body, *id));
                 self.close();
             }
-            What::If { first, condition, is_constant, then, otherwise } => {
-                self.open();
-                if let Some(first) = first {
-                    self.statement(body, *first);
-                }
-                let condition = if *is_constant { Value::Unknown } else { self.evaluate(*condition) };
-                self.branch(body, one.tokens, condition, (*then, *otherwise));
-                self.close();
-            }
+            What::If { .. } => self.branches(body, id),
             What::Loop { first, condition, step, body: inner } => {
                 self.open();
                 if let Some(first) = first {
@@ -361,13 +381,48 @@ impl<'l, 'u> Lowering<'l, 'u> {
         self.out.line(format_args!("@{negation}%p{predicate} bra $L{label};"));
     }
 
-    fn branch(
+    /// An `if` with all that `else` leads to, of which there may be many: each takes up where the one before left off.
+    fn branches(&mut self, body: &Body, id: statement::Id) {
+        let mut open = Vec::new();
+        let mut id = id;
+        while let What::If { first, condition, is_constant, then, otherwise } = &body.get(id).what {
+            self.open();
+            if let Some(first) = first {
+                self.statement(body, *first);
+            }
+            let condition = if *is_constant { Value::Unknown } else { self.evaluate(*condition) };
+            let branch = self.begin_branch(body, body.get(id).tokens, condition, (*then, *otherwise));
+            let (other, end) = (branch.other, branch.end);
+            open.push(branch);
+            let Some(otherwise) = otherwise else {
+                self.out.put(other);
+                break;
+            };
+            self.out.jump(end);
+            self.out.put(other);
+            if !matches!(body.get(*otherwise).what, What::If { .. }) {
+                self.statement(body, *otherwise);
+                break;
+            }
+            id = *otherwise;
+            if !self.begin_statement(body, id) {
+                break;
+            }
+        }
+        while let Some(branch) = open.pop() {
+            self.end_branch(&branch);
+            self.close();
+        }
+    }
+
+    /// The side of a branch on which its condition holds.
+    fn begin_branch(
         &mut self,
         body: &Body,
         tokens: Tokens,
         condition: Value,
         (then, otherwise): (statement::Id, Option<statement::Id>),
-    ) {
+    ) -> Branch {
         let extent = self.extent(tokens);
         let (barriers, exits) = (self.out.barriers.len(), self.exits);
         let are_alike =
@@ -376,23 +431,21 @@ impl<'l, 'u> Lowering<'l, 'u> {
         let condition = if are_alike { Value::Unknown } else { condition };
         let (other, end) = (self.out.label(), self.out.label());
         self.jump_if(condition, false, other, &extent);
-        self.selected += u32::from(condition.is_index());
+        let is_index = condition.is_index();
+        self.selected += u32::from(is_index);
         let start = self.out.weight;
         self.statement(body, then);
-        let middle = self.out.weight;
-        if let Some(otherwise) = otherwise {
-            self.out.jump(end);
-            self.out.put(other);
-            self.statement(body, otherwise);
-        } else {
-            self.out.put(other);
-        }
-        self.out.put(end);
-        self.selected -= u32::from(condition.is_index());
-        if condition.is_index() && !self.is_muted() {
+        Branch { other, end, is_index, barriers, exits, start, middle: self.out.weight }
+    }
+
+    fn end_branch(&mut self, branch: &Branch) {
+        self.out.put(branch.end);
+        self.selected -= u32::from(branch.is_index);
+        if branch.is_index && !self.is_muted() {
+            let (start, middle) = (branch.start, branch.middle);
             let two_sided = (middle - start).min(self.out.weight - middle) >= SIDE;
-            self.interest.direct |= two_sided || self.out.barriers.len() > barriers;
-            self.interest.leaves |= self.exits > exits;
+            self.interest.direct |= two_sided || self.out.barriers.len() > branch.barriers;
+            self.interest.leaves |= self.exits > branch.exits;
         }
     }
 

@@ -18,10 +18,11 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::lexer::{Kind, Token, partner, tokens};
+use super::statement;
 use crate::model::{self, Bounds, Function, Module, NameId, Origin, Positions};
 use crate::parse::ptx::Body;
 use emit::Output;
-use follow::Lowering;
+use follow::{Lowering, NotFollowed};
 use weigh::Weights;
 
 /// A device function with a body.
@@ -61,6 +62,8 @@ pub struct Lowered {
     pub functions: Vec<LoweredFunction>,
     /// Where its branches and barriers come from.
     pub positions: Positions,
+    /// Which of [`Unit::functions`] are too long, nested too deeply or torn, so that nothing is said of their branches.
+    pub not_followed: Vec<usize>,
 }
 
 /// A function of a [`Lowered`].
@@ -79,7 +82,7 @@ pub struct LoweredFunction {
 /// Bytes of a body, at most.
 const LONGEST: usize = 1 << 20;
 
-/// Lowers those functions of a source in which a branch may have something to report.
+/// Lowers those functions of a source in which a branch may have something to report; `None` where there is none.
 #[must_use]
 pub fn lower(unit: &Unit<'_>) -> Option<Lowered> {
     let mut lowered = Lowered::default();
@@ -89,17 +92,27 @@ pub fn lower(unit: &Unit<'_>) -> Option<Lowered> {
         let parameters = unit.text.get(one.parameters.clone()).unwrap_or_default();
         // A short function may reduce what it is given.
         let is_volatile = memchr::memmem::find(parameters, b"volatile").is_some();
-        if body.len() > LONGEST || !(is_volatile || emit::may_matter(body)) {
+        if !(is_volatile || emit::may_matter(body)) {
+            continue;
+        }
+        if body.len() > LONGEST {
+            lowered.not_followed.push(of);
             continue;
         }
         let file = file.get_or_insert_with(|| File::new(unit));
-        let Some(output) = Lowering::function(file, one) else { continue };
-        if lowered.text.is_empty() {
-            lowered.begin(unit.name);
+        match Lowering::function(file, one) {
+            Ok(Some(output)) => {
+                if lowered.text.is_empty() {
+                    lowered.begin(unit.name);
+                }
+                lowered.add(of, one, &output);
+            }
+            Ok(None) => {}
+            Err(NotFollowed) => lowered.not_followed.push(of),
         }
-        lowered.add(of, one, &output);
     }
-    (!lowered.functions.is_empty()).then_some(lowered)
+    let is_empty = lowered.functions.is_empty() && lowered.not_followed.is_empty();
+    (!is_empty).then_some(lowered)
 }
 
 impl Lowered {
@@ -176,6 +189,7 @@ impl<'u> File<'u> {
     fn tokens(&self, bytes: &Range<usize>) -> Vec<Token> {
         let mut found = Vec::with_capacity(bytes.len() / 4);
         tokens(self.unit.text, bytes.start, bytes.end, &mut found);
+        statement::leave_out_dead(self.unit.text, &mut found);
         found
     }
 }

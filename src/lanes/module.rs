@@ -62,6 +62,8 @@ pub fn look(
                 plan.look(*at, shapes, passed, which, body)
             })
             .collect();
+        // Each function is looked at once: what it was passed is not asked for again.
+        round.iter().for_each(|at| drop(contexts.remove(at)));
         for (looked, calls) in looked.into_iter().flatten() {
             for (callee, shape, arguments) in calls {
                 let known = contexts.entry(callee).or_default();

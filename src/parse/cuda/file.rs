@@ -205,16 +205,17 @@ pub fn scan(text: &[u8], aliases: &Aliases) -> File {
     Scanner::default().scan(text, aliases)
 }
 
-/// What only a text for HIP holds: its header, or calls of its runtime.
-const HIP: [&[u8]; 5] = [b"hip/hip_runtime", b"hipLaunchKernelGGL", b"hipMalloc(", b"hipMemcpy(", b"hipError_t"];
+/// What only a text for HIP holds behind `hip`: its header, or calls of its runtime.
+const HIP: [&[u8]; 5] = [b"/hip_runtime", b"LaunchKernelGGL", b"Malloc(", b"Memcpy(", b"Error_t"];
 
 /// What a text holds that is for CUDA as well.
 const CUDA: [&[u8]; 7] = [b"<cuda", b"\"cuda", b"cudaError", b"cudaMalloc", b"cudaStream", b"__CUDA", b"__NVCC__"];
 
 /// Whether a text has what HIP has, and nothing of CUDA's beside: what is for both has warps of 32 lanes there.
 fn is_hip(text: &[u8]) -> bool {
+    let mut hip = memchr::memmem::find_iter(text, b"hip").map(|at| &text[at + 3..]);
     let has = |sign: &[u8]| memchr::memmem::find(text, sign).is_some();
-    HIP.into_iter().any(has) && !CUDA.into_iter().any(has)
+    hip.any(|rest| HIP.iter().any(|sign| rest.starts_with(sign))) && !CUDA.into_iter().any(has)
 }
 
 /// Whether a text may define constants that other files use.

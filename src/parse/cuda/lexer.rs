@@ -1,6 +1,6 @@
 //! Bytes of C++ to tokens. Comments and blanks are left out, a directive is one token, and no byte is an error.
 
-use memchr::{memchr2, memmem};
+use memchr::{memchr2, memchr_iter, memmem};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -195,8 +195,7 @@ impl Lexer<'_> {
                 },
                 b'/' if self.byte(1) == b'/' => self.at = logical_line_end(self.text, self.at),
                 b'/' if self.byte(1) == b'*' => {
-                    let rest = &self.text[self.at + 2..];
-                    self.at = memmem::find(rest, b"*/").map_or(self.text.len(), |end| self.at + end + 4);
+                    self.at = comment_end(self.text, self.at + 2);
                 }
                 _ => return,
             }
@@ -223,8 +222,7 @@ impl Lexer<'_> {
                     return Kind::Directive;
                 }
                 (b'/', b'*') => {
-                    let rest = &self.text[self.at + 2..];
-                    self.at = memmem::find(rest, b"*/").map_or(self.text.len(), |end| self.at + end + 4);
+                    self.at = comment_end(self.text, self.at + 2);
                 }
                 _ => self.at += 1,
             }
@@ -392,6 +390,13 @@ fn splice(rest: &[u8]) -> usize {
         Some(b'\n') if rest[0] == b'\\' => blanks + 2,
         _ => 0,
     }
+}
+
+/// Where the comment ends whose words begin at `from`: behind its `*/`, or with the text. There are many, and most are short:
+/// a search for one byte needs no preparation.
+fn comment_end(text: &[u8], from: usize) -> usize {
+    let closes = |at: &usize| *at > 0 && text[from + at - 1] == b'*';
+    memchr_iter(b'/', &text[from..]).find(closes).map_or(text.len(), |at| from + at + 1)
 }
 
 /// The end of the line at `at`, spliced lines included; the line break is left.

@@ -12,6 +12,7 @@ mod inputs;
 mod sources;
 mod stale;
 mod terminal;
+mod text;
 mod units;
 
 use std::collections::{BTreeSet, HashSet};

@@ -1,15 +1,14 @@
 //! Reads CUDA sources, many at a time. Of their texts only what is said in them is kept: a tree may be larger than memory.
 
-use std::io::{self, Read};
-
 use rayon::prelude::*;
 
-use crate::discover::{InputError, LARGEST, SourceFile};
-use crate::model::{Bounds, InputFacts, NameId, NotFollowed, Place, Report, Spot, Unit, symbol};
+use crate::discover::{InputError, SourceFile};
+use crate::model::{Bounds, InputFacts, NameId, NotFollowed, Place, Report, Spot, Unit};
 use crate::parse::cuda::lower::{self, Device, Lowered, lower};
-use crate::parse::cuda::{Aliases, File, Gathered, Meaning, NewNames, Scanner, gather, may_hold_device_code, scan};
-use crate::parse::plain;
+use crate::parse::cuda::{Aliases, File, Gathered, Meaning, NewNames, Scanner, gather, scan};
 use crate::suppress::{self, Kept};
+
+use super::text::Room;
 
 /// Sources that were read into a report, beside what it holds of them.
 #[derive(Default)]
@@ -55,18 +54,18 @@ pub(super) fn read(
     let mut found: Vec<Outcome> = match files {
         [] => return units,
         // One file is read before threads would be there for it.
-        [file] => vec![reader(&before).read(file, &mut Scanner::default())],
-        _ => files.par_iter().map_init(Scanner::default, |scanner, file| reader(&before).read(file, scanner)).collect(),
+        [file] => vec![reader(&before).read(file, &mut Hand::default())],
+        _ => files.par_iter().map_init(Hand::default, |hand, file| reader(&before).read(file, hand)).collect(),
     };
     let mut aliases = before.clone();
     let new: Vec<Alias> = found.iter_mut().flat_map(Outcome::take_aliases).collect();
     // Macros of one file that mean something in another: files that use them are read again, knowing that.
     if aliases.add(new) {
         let names = aliases.newer_than(&before);
-        let again = |scanner: &mut Scanner, (one, file): (Outcome, &SourceFile)| {
-            reader(&aliases).read_again(file, &names, scanner).unwrap_or(one)
+        let again = |hand: &mut Hand, (one, file): (Outcome, &SourceFile)| {
+            reader(&aliases).read_again(file, &names, hand).unwrap_or(one)
         };
-        found = found.into_par_iter().zip(files).map_init(Scanner::default, again).collect();
+        found = found.into_par_iter().zip(files).map_init(Hand::default, again).collect();
     }
     let mut gathered = Vec::with_capacity(found.len());
     let mut lowered = Vec::new();
@@ -182,6 +181,13 @@ impl Outcome {
     }
 }
 
+/// What one thread reads files with.
+#[derive(Default)]
+struct Hand {
+    room: Room,
+    scanner: Scanner,
+}
+
 /// Reads files, knowing macros.
 struct Reader<'r> {
     role: Role,
@@ -190,20 +196,20 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    fn read(&self, file: &SourceFile, scanner: &mut Scanner) -> Outcome {
-        match text_of(file) {
-            Ok(Some(text)) if (self.wanted)(&text) => self.content(file, &text, scanner),
+    fn read(&self, file: &SourceFile, hand: &mut Hand) -> Outcome {
+        match hand.room.text_of(file) {
+            Ok(Some(text)) if (self.wanted)(text) => self.content(file, text, &mut hand.scanner),
             Ok(_) => Outcome::NotWanted,
             Err(error) => Outcome::Failed(error),
         }
     }
 
     /// The same once more, where the file holds a macro that was not known before. A pipe can be read only once.
-    fn read_again(&self, file: &SourceFile, new: &NewNames, scanner: &mut Scanner) -> Option<Outcome> {
+    fn read_again(&self, file: &SourceFile, new: &NewNames, hand: &mut Hand) -> Option<Outcome> {
         std::fs::metadata(&file.path).ok().filter(std::fs::Metadata::is_file)?;
-        let text = text_of(file).ok()??;
-        let is_other = (self.wanted)(&text) && new.are_in(&text);
-        is_other.then(|| self.content(file, &text, scanner))
+        let text = hand.room.text_of(file).ok()??;
+        let is_other = (self.wanted)(text) && new.are_in(text);
+        is_other.then(|| self.content(file, text, &mut hand.scanner))
     }
 
     fn content(&self, source: &SourceFile, text: &[u8], scanner: &mut Scanner) -> Outcome {
@@ -235,53 +241,6 @@ fn lowered(source: &SourceFile, text: &[u8], file: &File, scanner: &Scanner) -> 
         Some((narrow(lowered.not_followed.len()), name(*first)?.into(), narrow(line)))
     });
     Some(Made { lowered, functions, names, not_followed })
-}
-
-/// The text of a file; nothing for one that is not surely a source, and no text of a person's.
-fn text_of(file: &SourceFile) -> Result<Option<Vec<u8>>, InputError> {
-    let shown = || symbol::printable(&file.path.display().to_string()).into_owned();
-    let unreadable = |error: io::Error| InputError::Unreadable { path: shown(), reason: error.to_string() };
-    let mut text = Vec::new();
-    let open = std::fs::File::open(&file.path).map_err(unreadable)?;
-    let size = open.metadata().map_err(unreadable)?.len();
-    if size > LARGEST {
-        let is_source = file.is_sure || holds_device_code(open).map_err(unreadable)?;
-        let too_large = InputError::TooLarge { path: shown(), size, most: LARGEST };
-        return if is_source { Err(too_large) } else { Ok(None) };
-    }
-    text.reserve(usize::try_from(size).unwrap_or(0));
-    // It may grow while it is read, and a pipe has no size.
-    open.take(LARGEST + 1).read_to_end(&mut text).map_err(unreadable)?;
-    let size = text.len() as u64;
-    if size > LARGEST {
-        return Err(InputError::TooLarge { path: shown(), size, most: LARGEST });
-    }
-    let text = plain(text);
-    if memchr::memchr(0, &text).is_some() {
-        return if file.is_sure { Err(InputError::Binary { path: shown() }) } else { Ok(None) };
-    }
-    Ok(Some(text))
-}
-
-/// Whether a file of any size holds words of device code, read a piece at a time.
-fn holds_device_code(mut file: std::fs::File) -> io::Result<bool> {
-    /// Bytes of the longest such word.
-    const WORD: usize = 16;
-    let mut piece = vec![0; 1 << 20];
-    let mut kept = 0;
-    loop {
-        let read = match file.read(&mut piece[kept..]) {
-            Ok(0) => return Ok(false),
-            Ok(read) => kept + read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if may_hold_device_code(&piece[..read]) {
-            return Ok(true);
-        }
-        kept = read.min(WORD);
-        piece.copy_within(read - kept..read, 0);
-    }
 }
 
 /// The number that places in a file have.

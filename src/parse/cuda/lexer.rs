@@ -1,6 +1,6 @@
 //! Bytes of C++ to tokens. Comments and blanks are left out, a directive is one token, and no byte is an error.
 
-use memchr::{memchr2, memchr_iter, memmem};
+use memchr::{memchr_iter, memchr2, memmem};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -41,6 +41,14 @@ pub struct SourceFile {
     pub is_sure: bool,
 }
 
+impl SourceFile {
+    /// Whether it is compiled on its own and not included: what it defines nobody else sees.
+    #[must_use]
+    pub fn is_unit(&self) -> bool {
+        self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("cpp") || end.eq_ignore_ascii_case("cc"))
+    }
+}
+
 impl Input {
     /// The path; standard input has none.
     #[must_use]

@@ -214,6 +214,10 @@ impl Reader<'_> {
 
     fn content(&self, source: &SourceFile, text: &[u8], scanner: &mut Scanner) -> Outcome {
         let has_code = source.is_sure || self.aliases.may_be_in(text);
+        // A header for the host may hold constants of kernels.
+        if !has_code && source.is_unit() {
+            return Outcome::NotWanted;
+        }
         let file = scanner.scan(text, self.aliases);
         let comments = if has_code { suppress::keep(text) } else { Vec::new() };
         let is_lowered = self.role == Role::Given { lower: true } && has_code;

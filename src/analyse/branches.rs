@@ -201,7 +201,11 @@ pub(super) fn branches(report: &Report, told: impl Fn(usize) -> Vec<Told> + Sync
     let mut found = Branches::default();
     let Depth::Branches(which) = depth else { return found };
     // A tree of sources has many modules, of which most are small.
-    let looked: Vec<_> = report.modules.par_iter().map(|module| look_at(report, module, &told, which)).collect();
+    let look = |module: &Module| look_at(report, module, &told, which);
+    let modules = &report.modules;
+    // One is not worth the threads; what it holds may be.
+    let looked: Vec<_> =
+        if modules.len() > 1 { modules.par_iter().map(look).collect() } else { modules.iter().map(look).collect() };
     for (number, (looked, exchanges)) in (0..).zip(looked) {
         for (at, one) in (0..).zip(&looked) {
             let ids = (0..).zip(&one.branches).map(|(branch, _)| BranchId { module: number, looked: at, branch });

@@ -43,6 +43,12 @@ const CALLERS: usize = 4;
 /// Functions of sources that share what may be computed for a module, at least.
 const OF_SOURCES: usize = 20;
 
+/// Whether a module is done before threads would be there for it.
+pub(super) fn is_small(module: &Module) -> bool {
+    const SMALL: usize = 32 * 1024;
+    module.text.len() <= SMALL
+}
+
 /// Looks at the functions of a module that `shapes` gives a shape for.
 #[must_use]
 pub fn look(
@@ -55,13 +61,16 @@ pub fn look(
     let mut found: Vec<Option<Looked>> = vec![None; module.functions.len()];
     let mut contexts: HashMap<usize, Vec<(Shape, Arguments)>> = HashMap::new();
     for round in plan.rounds() {
-        let looked: Vec<_> = round
-            .par_iter()
-            .map_init(Body::default, |body, at| {
-                let passed = contexts.get(at).map_or(&[][..], Vec::as_slice);
-                plan.look(*at, shapes, passed, which, body)
-            })
-            .collect();
+        let look = |body: &mut Body, at: &usize| {
+            let passed = contexts.get(at).map_or(&[][..], Vec::as_slice);
+            plan.look(*at, shapes, passed, which, body)
+        };
+        let looked: Vec<_> = if is_small(module) {
+            let mut body = Body::default();
+            round.iter().map(|at| look(&mut body, at)).collect()
+        } else {
+            round.par_iter().map_init(Body::default, look).collect()
+        };
         // Each function is looked at once: what it was passed is not asked for again.
         round.iter().for_each(|at| drop(contexts.remove(at)));
         for (looked, calls) in looked.into_iter().flatten() {

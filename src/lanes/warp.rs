@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::cfg::{Block, Cfg};
 use super::graph::{Graph, Source};
+use super::module::is_small;
 use crate::model::{Function, Module};
 use crate::parse::ptx::{Body, Code, Cond, Instruction, Locations, Op, Operand, Reg, Space, Special, What};
 
@@ -51,11 +52,13 @@ const CHAIN: u32 = 2;
 /// Finds them in those functions of a module that `looks` holds for: the function, an index of the module's, and what it does.
 #[must_use]
 pub fn of_module(module: &Module, looks: &(dyn Fn(&Function) -> bool + Sync)) -> Vec<(u32, Exchange)> {
-    let found: Vec<Vec<Exchange>> = module
-        .functions
-        .par_iter()
-        .map_init(Body::default, |body, one| if looks(one) { exchanges(module, one, body) } else { Vec::new() })
-        .collect();
+    let look = |body: &mut Body, one: &Function| if looks(one) { exchanges(module, one, body) } else { Vec::new() };
+    let found: Vec<Vec<Exchange>> = if is_small(module) {
+        let mut body = Body::default();
+        module.functions.iter().map(|one| look(&mut body, one)).collect()
+    } else {
+        module.functions.par_iter().map_init(Body::default, look).collect()
+    };
     (0..).zip(found).flat_map(|(at, found)| found.into_iter().map(move |one| (at, one))).collect()
 }
 

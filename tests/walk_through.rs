@@ -90,7 +90,8 @@ fn lines_of(block: &[&str]) -> String {
 
 /// What a block says a file holds: itself, or what it takes in from beside the book.
 fn content(block: &[&str]) -> String {
-    let taken = block.first().and_then(|line| line.strip_prefix("{{#include ")).and_then(|rest| rest.strip_suffix("}}"));
+    let taken =
+        block.first().and_then(|line| line.strip_prefix("{{#include ")).and_then(|rest| rest.strip_suffix("}}"));
     match taken {
         Some(path) => fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src").join(path)).unwrap(),
         None => lines_of(block),

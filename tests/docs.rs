@@ -72,8 +72,8 @@ fn transcripts_are_what_the_program_prints() {
     for (name, text) in chapters() {
         is_or_becomes(&book().join(&name), &transcripts::remade(&text, package(), "rules/"));
         for (before, info, lines) in blocks(&text) {
-            // `tests/walk_through.rs` runs those of the chapter that takes a compiler.
-            let is_walked = name == "walk-through.md" && before == "<!-- walk -->";
+            // `tests/walk_through.rs` runs those of the chapters that change files.
+            let is_walked = ["walk-through.md", "baseline.md"].contains(&name.as_str()) && before == "<!-- walk -->";
             let is_marked = is_walked || before == "<!-- run -->" || before.starts_with("<!-- stdin: ");
             assert_eq!(info == "console", is_marked, "{name}: {lines:?} is a transcript and marked as one, or neither");
         }
@@ -137,7 +137,13 @@ fn words_of(command: &str) -> Vec<String> {
 
 #[test]
 fn every_configuration_is_read_and_every_wrong_one_refused() {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("docs.toml");
+    // What the configurations name is there.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("docs");
+    for source in ["src", "include"] {
+        fs::create_dir_all(folder.join(source)).unwrap();
+        fs::write(folder.join(source).join("kernel.cu"), "").unwrap();
+    }
+    let file = folder.join("docs.toml");
     let mut count = 0;
     for (name, text) in chapters() {
         for (_, info, lines) in blocks(&text).into_iter().filter(|(_, info, _)| info.starts_with("toml")) {
@@ -151,6 +157,34 @@ fn every_configuration_is_read_and_every_wrong_one_refused() {
         }
     }
     assert!(count >= 2);
+}
+
+#[test]
+fn every_key_of_a_configuration_is_in_its_chapter() {
+    let path = book().join("configuration.md");
+    let mut text = fs::read_to_string(&path).unwrap();
+    let schema = warplint::config::schema();
+    for (mark, keys) in [
+        ("<!-- keys -->\n", &schema["properties"]),
+        ("<!-- keys of kernels -->\n", &schema["properties"]["kernel"]["items"]["properties"]),
+    ] {
+        let rows = keys.as_object().unwrap().iter().map(|(name, key)| {
+            let about = key["description"].as_str().unwrap();
+            format!("| `{name}` | {} |\n", about.replace('|', "\\|"))
+        });
+        let table = format!("| key | what it says |\n| --- | --- |\n{}", rows.collect::<String>());
+        let (head, rest) = text.split_once(mark).unwrap_or_else(|| panic!("no {mark}"));
+        let after: String =
+            rest.lines().skip_while(|line| line.starts_with('|')).map(|line| format!("{line}\n")).collect();
+        text = format!("{head}{mark}{table}{after}");
+    }
+    is_or_becomes(&path, &text);
+    // Some chapter sets each of them.
+    let told = text.split_once("```toml\n").unwrap().1.split("```").next().unwrap();
+    for key in schema["properties"].as_object().unwrap().keys() {
+        let is_set = [format!("\n{key} = "), format!("[{key}]"), format!("[[{key}]]")];
+        assert!(is_set.iter().any(|set| format!("\n{told}").contains(set)), "the example lacks {key}");
+    }
 }
 
 #[test]

@@ -12,8 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::CommandFactory;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, ValueEnum as _};
 use serde_json::Value;
 use snapbox::IntoData as _;
 use warplint::cli::Cli;
@@ -295,6 +295,55 @@ fn keys_of(value: &Value, prefix: &str, found: &mut BTreeSet<String>) {
         }
         _ => drop(found.insert(prefix.to_owned())),
     }
+}
+
+#[test]
+fn other_commands_print_the_lists_that_the_chapter_on_json_names() {
+    let text = fs::read_to_string(book().join("json.md")).unwrap();
+    let log = "fixtures/ptxas/13.5/tile-in-one-folder/input.log";
+    let changed = "fixtures/ptxas/13.5/tile-one-register-more/input.log";
+    for (list, args) in [
+        ("kernels", vec!["kernels", log]),
+        ("branches", vec!["branches", "fixtures/ptx/13.5/parity-branch/input.ptx"]),
+        ("changes", vec!["diff", log, changed]),
+        ("occupancy", vec!["occupancy", "--gpu", "a100", "--block", "256", "--registers", "40"]),
+        ("launch", vec!["launch", "--gpu", "a100", "--block", "256", "--grid", "40"]),
+        ("gpus", vec!["gpus"]),
+        ("rules", vec!["rules"]),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warplint"));
+        let output = command.current_dir(package()).args(&args).args(["-f", "json"]).output().unwrap();
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(object["version"], 1, "{args:?}");
+        let first = &object[list][0];
+        assert!(first.is_object(), "{list} of {args:?}");
+        let line = text.lines().find(|line| line.starts_with(&format!("- `{list}` of `warplint {}`: ", args[0])));
+        let keys = line.unwrap_or_else(|| panic!("no line of {list}")).split('`').skip(5).step_by(2);
+        for key in keys {
+            assert!(
+                !first[key].is_null() || !object[key].is_null() || object.to_string().contains(key),
+                "{list}: {key}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_build_is_told_which_reports_have_standard_output_to_themselves() {
+    let help = Cli::command().find_subcommand("run").unwrap().get_after_help().unwrap().to_string();
+    let told = help.split_once("one document (").unwrap().1.split(')').next().unwrap().to_owned();
+    let formats = warplint::cli::FormatChoice::value_variants().iter().map(|one| one.to_possible_value().unwrap());
+    let names: Vec<String> = formats.map(|one| one.get_name().to_owned()).collect();
+    let lines = ["human", "short", "github"];
+    let documents: Vec<&str> = names.iter().map(String::as_str).filter(|name| !lines.contains(name)).collect();
+    assert_eq!(told, documents.join(", "));
+    let chapter = fs::read_to_string(book().join("run.md")).unwrap();
+    let told = chapter.split_once("one document (").unwrap().1.split(')').next().unwrap().replace(['`', '\n'], " ");
+    assert_eq!(told.split([',', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>(), documents);
+    // And so says the option itself.
+    let lint = Cli::command();
+    let option = lint.get_arguments().find(|arg| arg.get_id() == "format").unwrap().get_help().unwrap().to_string();
+    assert_eq!(option, format!("Report format: {}", names.join(", ")));
 }
 
 #[test]

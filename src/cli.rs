@@ -73,7 +73,7 @@ pub struct InputArgs {
     /// Target: a product (a100, rtx4090), sm_90, 9.0, or a file of device figures; repeatable [default: each kernel's own]
     #[arg(long, value_name = "NAME")]
     pub gpu: Vec<String>,
-    /// Block size of kernels to which the configuration gives none: 256, or 16,16
+    /// Block size of kernels for which nothing better tells it: 256, or 16,16
     #[arg(long, value_name = "X[,Y[,Z]]")]
     pub block: Option<BlockSize>,
     /// Dynamic shared memory of the same kernels; K, KB and KiB are 1024 bytes
@@ -212,7 +212,7 @@ pub struct KernelsArgs {
 
 /// Options of `branches`.
 #[derive(Args, Debug)]
-#[command(mut_arg("paths", |arg| arg.help("PTX, folders with PTX; `-` is standard input, and the default in a pipe")))]
+#[command(mut_arg("paths", |arg| arg.help("PTX, sources, folders with both; `-` is standard input, and the default in a pipe")))]
 #[command(mut_arg("assemble", |arg| arg.hide(true)))]
 pub struct BranchesArgs {
     /// What to read.
@@ -234,8 +234,8 @@ pub struct BranchesArgs {
 #[command(mut_args(in_run), override_usage = "warplint run [OPTIONS] -- <CMD>...")]
 #[command(after_help = "\
 The output of the build goes to where it would go without warplint, unchanged and at once; the report follows on stdout when
-the build has ended. A report that is one document (json, sarif, gitlab, junit, markdown, csv) has stdout to itself: unless
---output names a file for it, all that the build prints then goes to stderr.
+the build has ended. A report that is one document (json, sarif, gitlab, junit, markdown, csv, html) has stdout to itself:
+unless --output names a file for it, all that the build prints then goes to stderr.
 
 Exit status: that of the build when it is not 0, and 128 + N when signal N ended it; 127 when there is no such command, 126
 when it cannot be run; else as without `run`.")]

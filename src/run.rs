@@ -46,7 +46,7 @@ use crate::settle::{Active, Target, UnknownRule, Verdict, activate, settle};
 use crate::suppress;
 
 use build::Build;
-use failures::{GroupPage, NoKernels, NoPtx, OverInput};
+use failures::{GroupPage, LateCommand, NoKernels, NoPtx, OverInput};
 use units::{Role, Units};
 
 /// The streams of a process.
@@ -166,9 +166,21 @@ fn is_closed_pipe(failure: &Failure) -> bool {
         })
 }
 
+/// A command behind an option of the lint is read as a path: a file of that name is meant, where there is one.
+fn late_command(paths: &[PathBuf]) -> Result<(), LateCommand> {
+    let Some(first) = paths.first().filter(|path| !path.exists()) else { return Ok(()) };
+    match first.to_str().filter(|word| Cli::command().find_subcommand(word).is_some()) {
+        Some(word) => Err(LateCommand { command: word.to_owned() }),
+        None => Ok(()),
+    }
+}
+
 fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     match &cli.command {
-        None => lint(&cli.lint, matches, style, None, streams),
+        None => {
+            late_command(&cli.lint.input.paths)?;
+            lint(&cli.lint, matches, style, None, streams)
+        }
         Some(Command::Kernels(args)) => kernels(args, style, streams),
         Some(Command::Branches(args)) => branches(args, style, streams),
         Some(Command::Occupancy(args)) => occupancy::run(args, &style, streams.stdout).map(|()| Outcome::Clean),

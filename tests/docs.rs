@@ -12,8 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::CommandFactory;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, ValueEnum as _};
 use serde_json::Value;
 use snapbox::IntoData as _;
 use warplint::cli::Cli;
@@ -72,7 +72,9 @@ fn transcripts_are_what_the_program_prints() {
     for (name, text) in chapters() {
         is_or_becomes(&book().join(&name), &transcripts::remade(&text, package(), "rules/"));
         for (before, info, lines) in blocks(&text) {
-            let is_marked = before == "<!-- run -->" || before.starts_with("<!-- stdin: ");
+            // `tests/walk_through.rs` runs those of the chapters that change files.
+            let is_walked = ["walk-through.md", "baseline.md"].contains(&name.as_str()) && before == "<!-- walk -->";
+            let is_marked = is_walked || before == "<!-- run -->" || before.starts_with("<!-- stdin: ");
             assert_eq!(info == "console", is_marked, "{name}: {lines:?} is a transcript and marked as one, or neither");
         }
     }
@@ -135,7 +137,13 @@ fn words_of(command: &str) -> Vec<String> {
 
 #[test]
 fn every_configuration_is_read_and_every_wrong_one_refused() {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("docs.toml");
+    // What the configurations name is there.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("docs");
+    for source in ["src", "include"] {
+        fs::create_dir_all(folder.join(source)).unwrap();
+        fs::write(folder.join(source).join("kernel.cu"), "").unwrap();
+    }
+    let file = folder.join("docs.toml");
     let mut count = 0;
     for (name, text) in chapters() {
         for (_, info, lines) in blocks(&text).into_iter().filter(|(_, info, _)| info.starts_with("toml")) {
@@ -149,6 +157,34 @@ fn every_configuration_is_read_and_every_wrong_one_refused() {
         }
     }
     assert!(count >= 2);
+}
+
+#[test]
+fn every_key_of_a_configuration_is_in_its_chapter() {
+    let path = book().join("configuration.md");
+    let mut text = fs::read_to_string(&path).unwrap();
+    let schema = warplint::config::schema();
+    for (mark, keys) in [
+        ("<!-- keys -->\n", &schema["properties"]),
+        ("<!-- keys of kernels -->\n", &schema["properties"]["kernel"]["items"]["properties"]),
+    ] {
+        let rows = keys.as_object().unwrap().iter().map(|(name, key)| {
+            let about = key["description"].as_str().unwrap();
+            format!("| `{name}` | {} |\n", about.replace('|', "\\|"))
+        });
+        let table = format!("| key | what it says |\n| --- | --- |\n{}", rows.collect::<String>());
+        let (head, rest) = text.split_once(mark).unwrap_or_else(|| panic!("no {mark}"));
+        let after: String =
+            rest.lines().skip_while(|line| line.starts_with('|')).map(|line| format!("{line}\n")).collect();
+        text = format!("{head}{mark}{table}{after}");
+    }
+    is_or_becomes(&path, &text);
+    // Some chapter sets each of them.
+    let told = text.split_once("```toml\n").unwrap().1.split("```").next().unwrap();
+    for key in schema["properties"].as_object().unwrap().keys() {
+        let is_set = [format!("\n{key} = "), format!("[{key}]"), format!("[[{key}]]")];
+        assert!(is_set.iter().any(|set| format!("\n{told}").contains(set)), "the example lacks {key}");
+    }
 }
 
 #[test]
@@ -259,6 +295,55 @@ fn keys_of(value: &Value, prefix: &str, found: &mut BTreeSet<String>) {
         }
         _ => drop(found.insert(prefix.to_owned())),
     }
+}
+
+#[test]
+fn other_commands_print_the_lists_that_the_chapter_on_json_names() {
+    let text = fs::read_to_string(book().join("json.md")).unwrap();
+    let log = "fixtures/ptxas/13.5/tile-in-one-folder/input.log";
+    let changed = "fixtures/ptxas/13.5/tile-one-register-more/input.log";
+    for (list, args) in [
+        ("kernels", vec!["kernels", log]),
+        ("branches", vec!["branches", "fixtures/ptx/13.5/parity-branch/input.ptx"]),
+        ("changes", vec!["diff", log, changed]),
+        ("occupancy", vec!["occupancy", "--gpu", "a100", "--block", "256", "--registers", "40"]),
+        ("launch", vec!["launch", "--gpu", "a100", "--block", "256", "--grid", "40"]),
+        ("gpus", vec!["gpus"]),
+        ("rules", vec!["rules"]),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warplint"));
+        let output = command.current_dir(package()).args(&args).args(["-f", "json"]).output().unwrap();
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(object["version"], 1, "{args:?}");
+        let first = &object[list][0];
+        assert!(first.is_object(), "{list} of {args:?}");
+        let line = text.lines().find(|line| line.starts_with(&format!("- `{list}` of `warplint {}`: ", args[0])));
+        let keys = line.unwrap_or_else(|| panic!("no line of {list}")).split('`').skip(5).step_by(2);
+        for key in keys {
+            assert!(
+                !first[key].is_null() || !object[key].is_null() || object.to_string().contains(key),
+                "{list}: {key}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_build_is_told_which_reports_have_standard_output_to_themselves() {
+    let help = Cli::command().find_subcommand("run").unwrap().get_after_help().unwrap().to_string();
+    let told = help.split_once("one document (").unwrap().1.split(')').next().unwrap().to_owned();
+    let formats = warplint::cli::FormatChoice::value_variants().iter().map(|one| one.to_possible_value().unwrap());
+    let names: Vec<String> = formats.map(|one| one.get_name().to_owned()).collect();
+    let lines = ["human", "short", "github"];
+    let documents: Vec<&str> = names.iter().map(String::as_str).filter(|name| !lines.contains(name)).collect();
+    assert_eq!(told, documents.join(", "));
+    let chapter = fs::read_to_string(book().join("run.md")).unwrap();
+    let told = chapter.split_once("one document (").unwrap().1.split(')').next().unwrap().replace(['`', '\n'], " ");
+    assert_eq!(told.split([',', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>(), documents);
+    // And so says the option itself.
+    let lint = Cli::command();
+    let option = lint.get_arguments().find(|arg| arg.get_id() == "format").unwrap().get_help().unwrap().to_string();
+    assert_eq!(option, format!("Report format: {}", names.join(", ")));
 }
 
 #[test]

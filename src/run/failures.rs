@@ -79,3 +79,12 @@ pub(super) struct GroupPage {
     #[help]
     pub(super) help: String,
 }
+
+/// A command that stands behind an option, where paths are read.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("the command `{command}` stands behind an option, where paths are read")]
+#[diagnostic(help("write the command first: `warplint {command} …`; its options follow it"))]
+pub(super) struct LateCommand {
+    /// Its name.
+    pub(super) command: String,
+}

@@ -11,8 +11,15 @@ use warplint::outcome::Outcome;
 use warplint::rules::{Group, RULES};
 use warplint::run::{Streams, Terminal, run};
 
-/// What a person sees in a terminal of 100 columns, without the colours.
+/// What a person sees in a terminal of 100 columns, without the colours, where nothing goes wrong.
 fn transcript(command: &str, stdin: &str) -> (String, Outcome) {
+    let (stdout, stderr, outcome) = printed(command, stdin);
+    assert_eq!(stderr, "", "{command}");
+    (stdout, outcome)
+}
+
+/// What goes to standard output and to standard error in a terminal of 100 columns, without the colours.
+pub(crate) fn printed(command: &str, stdin: &str) -> (String, String, Outcome) {
     let words = command.rsplit("| ").next().unwrap().split_whitespace();
     let mut args: Vec<OsString> = words.map(Into::into).collect();
     let is_colourless = |command: &str| ["occupancy", "gpus", "launch", "man", "completions"].contains(&command);
@@ -33,8 +40,8 @@ fn transcript(command: &str, stdin: &str) -> (String, Outcome) {
             terminal: Some(Terminal { width: 100, unicode: true }),
         },
     );
-    assert_eq!(String::from_utf8(stderr).unwrap(), "", "{command}");
-    (without_escapes(&String::from_utf8(stdout).unwrap()), outcome)
+    let text = |bytes| without_escapes(&String::from_utf8(bytes).unwrap());
+    (text(stdout), text(stderr), outcome)
 }
 
 fn without_escapes(text: &str) -> String {

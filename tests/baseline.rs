@@ -322,7 +322,7 @@ fn doubtful_figures_are_neither_written_nor_held_against() {
 }
 
 #[test]
-fn a_baseline_of_other_kernels_is_noted() {
+fn a_baseline_of_other_kernels_is_never_green() {
     let root = repository("others");
     log(&root, "a.log", &[("a", 32, 0)]);
     write(&root, &["a.log"]);
@@ -330,7 +330,7 @@ fn a_baseline_of_other_kernels_is_noted() {
     let (found, status) = lint(&root, &["--baseline", FILE, "--allow", "occupancy", "b.log"]);
     let note =
         "the only kernel of this input is not in warplint-baseline.json, which has 1 kernel: no figure was compared";
-    assert_eq!((found, status), (vec![format!("note[regression] {note}")], 0));
+    assert_eq!((found, status), (vec![format!("error[regression] {note}")], 1));
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod broken_file;
 mod broken_ptx;
 mod build;
 mod diff;
+mod examine;
 mod failures;
 mod inputs;
 mod sources;
@@ -15,39 +16,34 @@ mod terminal;
 mod text;
 mod units;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use miette::{Report as Failure, Severity};
+use miette::Report as Failure;
 
-use crate::analyse::{Assumptions, Depth, Numbers, analyse};
-use crate::baseline::Against;
+use crate::analyse::Depth;
 use crate::cli::{
     BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
     LookArgs, RulesArgs, RunArgs, TableFormat,
 };
 use crate::command::{gpus, init, launch, occupancy, packaging};
 use crate::config::{self, Choice, Config, ConfigError};
-use crate::discover::{self, Exclude, Input, Searched, SourceFile, Sources, check_sources};
-use crate::filter::Filter;
 use crate::finding::Level;
 use crate::gpu::Gpu;
-use crate::join::{attach, join};
 use crate::lanes::function::Which;
-use crate::model::{Place, Report, symbol};
+use crate::model::Place;
 use crate::outcome::Outcome;
 use crate::output::{self, After, OutputError};
 use crate::report::{self, DataFormat, Format, Layout, Style};
 use crate::rules::{Context, RULES, Rule};
 use crate::settle::{Active, Target, UnknownRule, Verdict, activate, settle};
-use crate::suppress;
 
 use build::Build;
-use failures::{GroupPage, LateCommand, NoKernels, NoPtx, OverInput};
-use units::{Role, Units};
+use examine::{Examined, examine, places_around};
+use failures::{GroupPage, LateCommand, NoKernels, NoPtx};
 
 /// The streams of a process.
 pub struct Streams<'s> {
@@ -405,183 +401,6 @@ fn set_levels(config: &mut Config, matches: &ArgMatches) -> Result<(), UnknownRu
         config.set_level(Target::named(name)?, level);
     }
     Ok(())
-}
-
-/// What was read and computed.
-struct Examined {
-    report: Report,
-    numbers: Numbers,
-    /// An input could not be read to its end.
-    unreadable: bool,
-    /// What the sources say beside what the report holds of them.
-    units: Units,
-    /// The places for sources that were named.
-    sources: Vec<PathBuf>,
-    /// What is left out of folders.
-    exclude: Exclude,
-}
-
-impl Examined {
-    /// What rules see of it, held against a baseline where there is one.
-    fn context<'a>(&'a self, against: Option<&'a Against>) -> Context<'a> {
-        Context::new(&self.report, &self.numbers).against(against)
-    }
-}
-
-/// Refuses to write a report over a file that is to be read.
-fn spare_inputs(inputs: &[PathBuf], written: &[&Path]) -> Result<(), OverInput> {
-    let file = |path: &Path| std::fs::canonicalize(path).ok().filter(|path| path.is_file());
-    for path in written {
-        let Some(target) = file(path) else { continue };
-        if inputs.iter().any(|input| file(input).is_some_and(|input| input == target)) {
-            return Err(OverInput { path: symbol::printable(&path.display().to_string()).into_owned() });
-        }
-    }
-    Ok(())
-}
-
-/// discover ─► parse ─► join ─► analyse. `None` when there is nothing to read.
-fn examine(
-    args: &InputArgs,
-    config: &Config,
-    look: LookArgs,
-    depth: Depth,
-    written: &[&Path],
-    build: Option<&mut Build<'_>>,
-    streams: &mut Streams<'_>,
-) -> miette::Result<Option<Examined>> {
-    let filter = Filter::new(args.kernel.as_deref(), args.arch.as_deref())?;
-    let stdin_alone = [Path::new("-").to_owned()];
-    let paths = match args.paths.as_slice() {
-        [] if build.is_some() => &[],
-        [] if streams.stdin_is_terminal => return Ok(None),
-        [] => &stdin_alone[..],
-        paths => paths,
-    };
-    check_sources(&args.source)?;
-    let named = if args.source.is_empty() { config.sources() } else { args.source.clone() };
-    let (globs, placed) = config.excluded();
-    let exclude = Exclude::new(config.folder(), globs, placed, args.force_exclude);
-    spare_inputs(paths, written)?;
-    let ptxas = args.assemble.then(assemble::find).transpose()?;
-    let mut report = Report::default();
-    let mut unreadable = false;
-    let mut failures: Vec<Failure> = Vec::new();
-    let mut seen = HashSet::new();
-    let mut links = 0;
-    let mut module_paths = Vec::new();
-    let mut source_files: Vec<SourceFile> = Vec::new();
-    let mut left_out = 0;
-    if let Some(build) = build {
-        failures.extend(build.read(&mut report, streams.stdout, streams.stderr).err());
-    }
-    for path in paths {
-        if exclude.leaves_out(path) {
-            left_out += 1;
-            continue;
-        }
-        let found = match discover::inputs(path, &exclude) {
-            Ok(found) => found,
-            Err(error) => {
-                failures.push(error.into());
-                continue;
-            }
-        };
-        failures.extend(found.problems.into_iter().map(Failure::from));
-        links += found.links;
-        for input in found.found {
-            // One folder holds no file twice: links are not followed. What is searched may be what is read.
-            let may_come_twice = paths.len() > 1 || !named.is_empty();
-            if may_come_twice && discover::identity(&input).is_some_and(|file| !seen.insert(file)) {
-                continue;
-            }
-            if let Input::Source(file) = input {
-                source_files.push(file);
-                continue;
-            }
-            failures.extend(inputs::read(&input, args.passthrough, look, &mut report, streams).err());
-            module_paths.resize(report.modules.len(), input.path().map(Path::to_owned));
-        }
-    }
-    let mut units = units::read(&source_files, Role::Given { lower: depth != Depth::None }, |_| true, &mut report);
-    failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
-    let is_all_left_out = left_out == paths.len() && !paths.is_empty();
-    if is_all_left_out && !look.quiet {
-        let _ = streams
-            .stderr
-            .write_all(b"nothing to lint: `exclude` of the configuration leaves out all that was named\n");
-    }
-    if report.inputs.is_empty() && failures.is_empty() && !is_all_left_out {
-        // Headers, and no device code in any.
-        failures.extend(args.paths.first().map(|folder| discover::nothing_in(folder).into()));
-    }
-    if report.inputs.is_empty()
-        && let Some(first) = failures.pop()
-    {
-        failures.iter().for_each(|failure| show(failure, look, streams));
-        return Err(first);
-    }
-    if let Some(ptxas) = ptxas {
-        let errors = assemble::all(&ptxas, &module_paths, &mut report);
-        failures.extend(errors.into_iter().map(Failure::from));
-    }
-    let searched = searched_files(&named, &exclude, &seen);
-    failures.extend(searched.problems.into_iter().map(Failure::from));
-    units.add(units::read(&searched.files, Role::Searched, |_| true, &mut report));
-    failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
-    for failure in &failures {
-        show(failure, look, streams);
-        unreadable |= failure.severity() != Some(Severity::Warning);
-    }
-    if look.verbose && links > 0 {
-        let are =
-            if links == 1 { "1 link to a source or PTX was" } else { &format!("{links} links to sources or PTX were") };
-        let _ = streams.stderr.write_all(format!("{are} not followed; name what is to be linted\n").as_bytes());
-    }
-    join(&mut report);
-    filter.apply(&mut report)?;
-    attach(&mut report);
-    let (entries, patterns) = config.entries(&mut report);
-    let mut remarks = suppress::of_modules(&mut report);
-    remarks.extend(suppress::of_units(&mut report, &units.comments));
-    let assumptions = Assumptions {
-        gpus: config.gpus.iter().map(|(_, gpu)| gpu.clone()).collect(),
-        block: args.block,
-        dynamic_shared: args.dynamic_shared,
-        entries,
-        patterns,
-        remarks,
-        requires_reason: config.require_reason,
-        depth,
-    };
-    let mut numbers = analyse(&report, &assumptions);
-    let places = source_places(args, &named).without(exclude.clone());
-    stale::check(&report, &mut numbers, &places);
-    let every = depth == Depth::Branches(Which::All);
-    sources::attach(&mut report, &mut numbers, places, &mut units, every);
-    Ok(Some(Examined { report, numbers, unreadable, units, sources: named, exclude }))
-}
-
-/// The sources in places that were `named` for it and that are no inputs: what they say of the kernels of logs and PTX
-/// counts.
-fn searched_files(named: &[PathBuf], exclude: &Exclude, seen: &HashSet<PathBuf>) -> Searched {
-    let mut searched = discover::source_files(named, false, exclude);
-    searched.files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !seen.contains(&path)));
-    searched
-}
-
-/// Where sources are searched for: what was named for it, else around the inputs, and in the working folder.
-fn source_places(args: &InputArgs, named: &[PathBuf]) -> Sources {
-    if !named.is_empty() {
-        return Sources::named(named.to_owned());
-    }
-    Sources::around(places_around(args))
-}
-
-/// The folders among the inputs, and the working folder.
-fn places_around(args: &InputArgs) -> Vec<PathBuf> {
-    let folders = args.paths.iter().filter(|path| path.is_dir()).cloned();
-    folders.chain([PathBuf::from(".")]).collect()
 }
 
 /// Whether a terminal understands what moves its cursor.

@@ -69,7 +69,7 @@ pub(super) fn against(option: Option<&Path>, config: &Config, written: &[&Path])
     let Some(baseline) = load(path)? else {
         return if option.is_some() { Err(NoBaseline { name: shown(path) }.into()) } else { Ok(None) };
     };
-    super::spare_inputs(&[path.to_owned()], written)?;
+    super::examine::spare_inputs(&[path.to_owned()], written)?;
     Ok(Some(Against { baseline, name: shown(path), ratchet: config.ratchet, root: root() }))
 }
 

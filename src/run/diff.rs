@@ -56,7 +56,7 @@ pub(super) fn run(args: &DiffArgs, style: Style, streams: &mut Streams<'_>) -> m
     if is_stdin(old) && is_stdin(new) {
         return Err(Twice.into());
     }
-    super::spare_inputs(&args.input.paths, &Vec::from_iter(args.output.as_deref()))?;
+    super::examine::spare_inputs(&args.input.paths, &Vec::from_iter(args.output.as_deref()))?;
     let mut sides = Vec::new();
     for path in [old, new] {
         let mut side = side(path, &args.input, &config, args.look, streams)?;

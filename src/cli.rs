@@ -22,7 +22,14 @@ use crate::settle::FailOn;
 /// or pipe the build into warplint.
 #[derive(Parser, Debug)]
 #[command(name = "warplint", version, args_conflicts_with_subcommands = true)]
-#[command(after_help = "Exit status: 0 nothing at or over --fail-on; 1 findings; 2 warplint could not do its job.")]
+#[command(after_help = "\
+Examples:
+  nvcc -Xptxas -v -c k.cu 2>&1 | warplint          what the compiler says of one file; make works too
+  warplint run -- make -j8                         a build, run here; its status is kept
+  warplint src/ build.log                          sources, which need no compiler, and a saved log
+  warplint src/ build.log -f html -o report.html   a page to look at
+
+Exit status: 0 nothing at or over --fail-on; 1 findings; 2 warplint could not do its job.")]
 pub struct Cli {
     /// What to do; without a command, lint.
     #[command(subcommand)]
@@ -35,14 +42,16 @@ pub struct Cli {
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Run a build, pass its output on as it comes, and lint it
+    Run(Box<RunArgs>),
+    /// Record what is accepted today; drop what a full build no longer has
+    Baseline(BaselineArgs),
+    /// What changed per kernel between two builds: logs, JSON reports, baselines
+    Diff(Box<DiffArgs>),
     /// One row per kernel and architecture: registers, spills, stack, shared memory, occupancy
     Kernels(Box<KernelsArgs>),
     /// Every branch of PTX or a source with its verdict: why it is reported, or why it is not
     Branches(Box<BranchesArgs>),
-    /// What changed per kernel between two builds: logs, JSON reports, baselines
-    Diff(Box<DiffArgs>),
-    /// Record what is accepted today; drop what a full build no longer has
-    Baseline(BaselineArgs),
     /// The occupancy calculator: every limit, the next steps, sweeps over block sizes and registers
     Occupancy(OccupancyArgs),
     /// How a launch is cut into warps: idle lanes, the edge of the problem, fills of the GPU, what hides a load
@@ -53,8 +62,6 @@ pub enum Command {
     Rules(RulesArgs),
     /// A rule's page: what it says, why it matters, how to fix it, when to allow it
     Explain(ExplainArgs),
-    /// Run a build, pass its output on as it comes, and lint it
-    Run(Box<RunArgs>),
     /// Write a commented warplint.toml, or print its JSON Schema
     Init(InitArgs),
     /// Print the completions of a shell
@@ -68,7 +75,7 @@ pub enum Command {
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
     /// Sources, build logs, PTX, folders with sources and PTX; `-` is standard input, and the default in a pipe
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", display_order = 0)]
     pub paths: Vec<PathBuf>,
     /// Target: a product (a100, rtx4090), sm_90, 9.0, or a file of device figures; repeatable [default: each kernel's own]
     #[arg(long, value_name = "NAME")]
@@ -89,7 +96,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     /// Leave out what the configuration's `exclude` names, even files that are named here, as by pre-commit
-    #[arg(long, help_heading = "Configuration")]
+    #[arg(long, help_heading = "Configuration", display_order = 100)]
     pub force_exclude: bool,
     /// Run the ptxas on PATH on PTX inputs, for their registers and spills; without it, nothing is run
     #[arg(long)]
@@ -183,7 +190,7 @@ pub struct LintArgs {
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Output")]
     pub limit: usize,
     /// Print the configuration in force, defaults and options included, and lint nothing
-    #[arg(long, help_heading = "Configuration")]
+    #[arg(long, help_heading = "Configuration", display_order = 101)]
     pub show_config: bool,
     /// How to print.
     #[command(flatten)]

@@ -204,7 +204,7 @@ fn inputs_in(folder: &Path, exclude: &Exclude) -> Inputs {
     let walk = WalkDir::new(folder).follow_links(false).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(move |entry| !below.leaves_out(entry)) {
         match entry {
-            Ok(entry) if entry.file_type().is_file() => all.found.extend(found_input(folder, entry.into_path())),
+            Ok(entry) if entry.file_type().is_file() => all.found.extend(found_input(folder, named(entry.into_path()))),
             Ok(entry) if entry.path_is_symlink() && entry.depth() > 0 => {
                 all.links += u32::from(entry.path().is_file() && found_input(folder, entry.into_path()).is_some());
             }
@@ -214,6 +214,11 @@ fn inputs_in(folder: &Path, exclude: &Exclude) -> Inputs {
         }
     }
     all
+}
+
+/// A file of a walk as people call it: what lies in this folder has no `./` before it.
+fn named(path: PathBuf) -> PathBuf {
+    path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)
 }
 
 /// What is to be said of a part of a folder that a walk cannot read.
@@ -345,6 +350,19 @@ fn holds(folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn what_a_walk_of_this_folder_finds_is_called_as_people_call_it() {
+        let all = super::inputs(std::path::Path::new("."), &super::Exclude::default()).expect("this repository");
+        let paths = all.found.iter().filter_map(|input| match input {
+            super::Input::Source(file) => Some(&file.path),
+            _ => None,
+        });
+        let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
+        let known = std::path::Path::new("fixtures").join("kernels").join("spill.cu").display().to_string();
+        assert!(paths.contains(&known), "{paths:?}");
+        assert!(!paths.iter().any(|path| path.starts_with("./")), "{paths:?}");
+    }
+
     use super::*;
 
     #[test]

@@ -293,6 +293,8 @@ pub struct Finding {
     pub beside: Vec<Label>,
     /// How sure it is, for findings of the lane analysis.
     pub confidence: Option<&'static str>,
+    /// What tells it from others of its rule on the same kernel, where no fact called `reason` does.
+    pub mark: Option<String>,
 }
 
 impl Finding {
@@ -312,6 +314,7 @@ impl Finding {
             ptx: None,
             beside: Vec::new(),
             confidence: None,
+            mark: None,
         }
     }
 
@@ -331,6 +334,12 @@ impl Finding {
     #[must_use]
     pub fn label(self, label: Option<Label>) -> Finding {
         Finding { label, ..self }
+    }
+
+    /// With what tells it from others of its rule on the same kernel.
+    #[must_use]
+    pub fn mark(self, mark: impl Into<String>) -> Finding {
+        Finding { mark: Some(mark.into()), ..self }
     }
 
     /// With a number behind it.

@@ -20,6 +20,8 @@ pub struct Written<'a> {
     pub counts: Counts,
     /// Kernels whose figures may be another's.
     pub left_out: usize,
+    /// Whether a lint looks for it: the configuration names it, or the command line does.
+    pub is_named: bool,
 }
 
 impl Written<'_> {
@@ -57,6 +59,9 @@ impl Written<'_> {
             if counts.new < self.next.kernels.len() && !said.is_empty() {
                 writeln!(out, "{}", said.join(", "))?;
             }
+        }
+        if !self.is_named {
+            writeln!(out, "`baseline = \"{name}\"` in warplint.toml holds every run against it")?;
         }
         match self.left_out {
             0 => Ok(()),

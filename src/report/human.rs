@@ -275,7 +275,13 @@ fn summary(verdict: &Verdict<'_>, layout: &Layout, out: &mut dyn Write) -> io::R
     archs.dedup();
     let on = match archs.as_slice() {
         [] => String::new(),
-        archs => format!(" on {}", archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", ")),
+        archs => {
+            // A kernel that only a source has is on none.
+            let (all, compiled) =
+                (entries.clone().count(), entries.clone().filter(|kernel| kernel.arch.is_some()).count());
+            let some = if compiled < all { format!(", {compiled} of them") } else { String::new() };
+            format!("{some} on {}", archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", "))
+        }
     };
     let (runtime, own): (Vec<_>, Vec<_>) = entries
         .partition(|kernel| kernel.name.is_some_and(|name| symbol::is_of_device_runtime(report.names.get(name))));

@@ -63,7 +63,8 @@ fn of_comment(context: &Context<'_>, at: usize, remark: &Remark) -> Finding {
     let mut finding = Finding::new(format!("{} {are} allowed {place} without a reason", and(&names)))
         .help(format!("say why behind the brackets, in the same comment: `warplint: allow({example}) …`"))
         .label(Some(label))
-        .fact("reason", names.join(" "));
+        .mark(names.join(" "))
+        .fact("allowed", names.join(", ").replace('`', ""));
     finding.kernel = unused_allow::kernel_of(context, remark);
     finding
 }

@@ -159,7 +159,8 @@ fn broken(context: &Context<'_>, at: usize, kernel: &Kernel, budget: &Budget, ju
     let mut finding = Finding::new(words.message).help(words.help).label(words.label);
     finding = judged.into_iter().fold(finding, with_facts);
     finding.beside.push(context.span_label(budget.quote, budget.span, "budget"));
-    finding.fact("reason", budget.limit.key()).fact("value", words.value).fact("budget", words.budget)
+    let key = budget.limit.key();
+    finding.mark(key).fact("key", key).fact("value", words.value).fact("budget", words.budget)
 }
 
 fn over(context: &Context<'_>, at: usize, kernel: &Kernel, limit: Limit) -> Words {
@@ -260,7 +261,8 @@ fn unchecked(context: &Context<'_>, budget: &Budget) -> Finding {
     Finding::new(message)
         .help(help)
         .label(Some(context.span_label(budget.quote, budget.span, "held against nothing")))
-        .fact("reason", key)
+        .mark(key)
+        .fact("key", key)
         .fact("name", glob)
 }
 

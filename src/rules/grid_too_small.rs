@@ -37,7 +37,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let label = context.launch_label(site, counted(blocks, "block"));
     let mut finding = Finding::new(message).help(help).label(Some(label));
     finding.gpu = Some(gpu.name.clone());
-    finding.fact("reason", format!("{blocks}")).fact("blocks", blocks).fact("sms", sms).fact("idle_sms", idle)
+    finding.mark(blocks.to_string()).fact("blocks", blocks).fact("sms", sms).fact("idle_sms", idle)
 }
 
 #[cfg(test)]

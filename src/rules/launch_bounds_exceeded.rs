@@ -53,7 +53,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let mut finding = Finding::new(message).help(help).label(Some(label));
     let declared = context.family_of_launch(launched).and_then(|family| family.main(context.report));
     finding.beside.extend(declared.map(|declared| context.declared_label(declared, "bounds")));
-    finding.fact("reason", format!("{asked} of {bound}")).fact("threads", asked).fact("max_threads", bound)
+    finding.mark(format!("{asked} of {bound}")).fact("threads", asked).fact("max_threads", bound)
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ fn looser(context: &Context<'_>, at: usize, kernel: &Kernel) -> Option<Looser> {
 const UNIT: u32 = 8;
 
 /// Registers a thread that the compiler may use where so many blocks of so many threads are to fit an SM.
-fn allowed(target: &Target, threads: u32, blocks: u32) -> u32 {
+pub(super) fn allowed(target: &Target, threads: u32, blocks: u32) -> u32 {
     let all = if blocks > 1 { target.registers_per_sm / blocks } else { target.registers_per_block };
     let each = all / (threads.div_ceil(32).max(1) * 32);
     (each / UNIT * UNIT).min(target.max_registers_per_thread)

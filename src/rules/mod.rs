@@ -172,9 +172,10 @@ pub static RULES: &[Rule] = &[
 ];
 
 impl Rule {
-    /// The rule called `id`.
+    /// The rule called `id`, or `warplint::id` as reports head a finding.
     #[must_use]
     pub fn named(id: &str) -> Option<&'static Rule> {
+        let id = id.strip_prefix("warplint::").unwrap_or(id);
         RULES.binary_search_by(|rule| rule.id.cmp(id)).ok().map(|at| &RULES[at])
     }
 

@@ -4,11 +4,12 @@ use hashbrown::{HashMap, HashSet};
 
 use serde::Deserialize;
 
+use super::loose_launch_bounds::allowed;
 use super::standing::Standing;
 use super::{Context, text};
 use crate::finding::{Finding, Hit};
 use crate::gpu::Target;
-use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId};
+use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId, Stated};
 
 /// Options of the rule.
 #[derive(Debug, Deserialize)]
@@ -146,6 +147,10 @@ fn room(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> String
     if let (Some(cap), Some(registers)) = (cap, registers) {
         return held(context.raw(cap), cap.kernel.is_some(), registers);
     }
+    let declared = registers.filter(|_| registers < most).and_then(|registers| declared(context, kernel, registers));
+    if let Some(bound) = declared {
+        return bound;
+    }
     match (registers, most) {
         (Some(registers), Some(most)) if registers >= most => {
             format!(
@@ -160,6 +165,24 @@ fn room(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> String
         }
         _ => LET_IT.to_owned(),
     }
+}
+
+/// What the launch bounds in the source leave, where that is what the kernel ran into.
+fn declared(context: &Context<'_>, kernel: &Kernel, registers: u32) -> Option<String> {
+    let bounds = context.family_named(kernel.name?)?.bounds(context.report);
+    if bounds.max_registers != Stated::No || bounds.min_blocks == Stated::Unknown {
+        return None;
+    }
+    let (threads, blocks) = (bounds.max_threads.known()?, bounds.min_blocks.known());
+    let is_at_bound = allowed(Target::of(kernel.arch?)?, threads, blocks.unwrap_or(1).max(1)) == registers;
+    let written = blocks.map_or(threads.to_string(), |blocks| format!("{threads}, {blocks}"));
+    let fewer = match blocks {
+        Some(2..) => "a smaller block, or a smaller minimum of blocks, leaves more",
+        _ => "a smaller block leaves more",
+    };
+    is_at_bound.then(|| {
+        format!("its `__launch_bounds__({written})` leaves {registers} registers, which is what it uses: {fewer}")
+    })
 }
 
 /// The size of a block that leaves a thread exactly so many registers.
@@ -186,7 +209,7 @@ fn held(said: &[u8], named: bool, registers: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{helps, lint, told};
+    use super::super::testing::{helps, human_with_log, lint, told};
 
     const RULE: &str = "register-spill";
 
@@ -246,6 +269,26 @@ mod tests {
         assert!(bound[0].starts_with("a __launch_bounds__ in this build leaves 64 registers"), "{bound:?}");
         let full = helps(RULE, &spilled("Used 255 registers"));
         assert!(full[0].starts_with("it already uses 255 registers, all that a thread can have"), "{full:?}");
+    }
+
+    #[test]
+    fn the_advice_names_the_launch_bounds_of_the_source() {
+        let log = spilled("Used 32 registers").replace("reg_hungry", "_Z1kPf");
+        let help = |attributes: &str, log: &str| {
+            let text = format!("__global__ void {attributes} k(float* p) {{}}\n");
+            human_with_log(&[("k.cu", &text)], log)
+        };
+        let both = help("__launch_bounds__(1024, 2)", &log);
+        assert!(both.contains("its `__launch_bounds__(1024, 2)` leaves 32 registers, which is what it uses"), "{both}");
+        let one = help("__launch_bounds__(1024)", &log.replace("Used 32", "Used 64"));
+        assert!(one.contains("its `__launch_bounds__(1024)` leaves 64 registers, which is what it uses"), "{one}");
+        // They leave more than it uses, or nobody knows what they leave.
+        for attributes in
+            ["__launch_bounds__(1024)", "__launch_bounds__(1024, N)", "__launch_bounds__(1024, 2) __maxnreg__(32)", ""]
+        {
+            let other = help(attributes, &log);
+            assert!(other.contains("it uses 32 of the 255 registers"), "{attributes}: {other}");
+        }
     }
 
     #[test]

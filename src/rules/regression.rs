@@ -291,7 +291,11 @@ fn spilled(before: &Figures, now: &Figures) -> (String, String) {
     } else {
         format!("{old_stores} and {old_loads}")
     };
-    let said = format!("it spills {stores} of stores and {loads} of loads per thread instead of {was}");
+    let said = if stores.is_zero() && loads.is_zero() {
+        format!("it no longer spills ({old_stores} of stores and {old_loads} of loads per thread before)")
+    } else {
+        format!("it spills {stores} of stores and {loads} of loads per thread instead of {was}")
+    };
     (said, if was == "none" { "no spills in the baseline".to_owned() } else { format!("{was} in the baseline") })
 }
 

@@ -80,7 +80,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let mut finding = Finding::new(message).help(help).label(Some(label));
     finding.gpu = Some(grid.gpu.name.clone());
     finding
-        .fact("reason", grid.blocks.to_string())
+        .mark(grid.blocks.to_string())
         .fact("blocks", grid.blocks)
         .fact("blocks_at_once", tail.at_once)
         .fact("full_fills", tail.full())

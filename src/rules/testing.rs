@@ -107,6 +107,23 @@ pub(super) fn sources(files: &[(&str, &str)], args: &[&str]) -> Vec<String> {
 
 /// The same on sources and a log, where there is one.
 pub(super) fn with_log(files: &[(&str, &str)], log: &str, args: &[&str]) -> Vec<String> {
+    let args: Vec<&str> = ["-f", "short"].iter().chain(args).copied().collect();
+    let (found, folder) = run_on(files, log, &args);
+    let is_ours = |line: &str| line.starts_with(&folder);
+    found
+        .lines()
+        .map(|line| if is_ours(line) { line.split_once(": ").map_or(line, |(_, told)| told) } else { line })
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What the report in full says of sources and a log that are linted together, in one line.
+pub(super) fn human_with_log(files: &[(&str, &str)], log: &str) -> String {
+    run_on(files, log, &[]).0.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What is printed for files and a log in a folder of their own, and how that is called.
+fn run_on(files: &[(&str, &str)], log: &str, args: &[&str]) -> (String, String) {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("warplint-rules-{}-{number}", std::process::id()));
@@ -117,16 +134,10 @@ pub(super) fn with_log(files: &[(&str, &str)], log: &str, args: &[&str]) -> Vec<
     let mut paths = vec![folder.clone()];
     paths.extend((!log.is_empty()).then(|| folder.join("build.log")));
     let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    let fixed = ["warplint", "--isolated", "-f", "short"];
-    let args = fixed.iter().chain(args).map(OsString::from).chain(paths.iter().map(OsString::from));
-    let found = run_with(args.collect(), "");
+    let args = ["warplint", "--isolated"].iter().chain(args).map(OsString::from);
+    let found = run_with(args.chain(paths.iter().map(OsString::from)).collect(), "");
     let _ = std::fs::remove_dir_all(&folder);
-    let is_ours = |line: &str| line.starts_with(&paths[0]);
-    found
-        .lines()
-        .map(|line| if is_ours(line) { line.split_once(": ").map_or(line, |(_, told)| told) } else { line })
-        .map(str::to_owned)
-        .collect()
+    (found, paths[0].clone())
 }
 
 fn report(format: &str, log: &str, args: &[&str]) -> String {

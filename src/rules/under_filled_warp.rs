@@ -125,7 +125,7 @@ fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) ->
     let label = context.block_label(site, held(block));
     let finding = Finding::new(message(&context.launched(launched, site), block, "")).help(help(block));
     let finding = finding.label(Some(label)).fact("block_source", BlockSource::LaunchSite.name());
-    figures(finding, block).fact("reason", block.to_string())
+    figures(finding, block).mark(block.to_string())
 }
 
 fn message(called: &str, block: BlockSize, bound: &str) -> String {

@@ -50,7 +50,7 @@ fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) ->
     let block = BlockSize { x, y, z }.to_string();
     let finding =
         Finding::new(format!("{called} cannot be launched with this block{why}")).help(help).label(Some(label));
-    finding.fact("reason", block.clone()).fact("block", block).fact("threads", site.threads())
+    finding.mark(block.clone()).fact("block", block).fact("threads", site.threads())
 }
 
 /// A dimension that no launch can have, whatever the others are.
@@ -78,7 +78,7 @@ fn tell_impossible(context: &Context<'_>, called: &str, site: &LaunchSite, dimen
     Finding::new(message)
         .help(help)
         .label(Some(label))
-        .fact("reason", format!("{what}.{axis} {number}"))
+        .mark(format!("{what}.{axis} {number}"))
         .fact("dimension", format!("{what}.{axis}"))
         .fact("number", number.to_string())
 }

@@ -50,7 +50,8 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let words = Words { source: label.to_owned(), ptx: label.to_owned(), beside: "the instruction in the PTX" };
     placed(context, Finding::new(message), quotes, column, words)
         .help(help)
-        .fact("reason", exchange.by.name())
+        .mark(exchange.by.name())
+        .fact("by", exchange.by.name())
         .fact("exchanges", exchange.count)
 }
 

@@ -38,7 +38,10 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         What::Allow { name, .. } => Some(name.clone()),
         _ => None,
     };
-    finding.fact("reason", name.unwrap_or_else(|| "fault".to_owned()))
+    match name {
+        Some(name) => finding.mark(name.clone()).fact("allowed", name),
+        None => finding.mark("fault"),
+    }
 }
 
 /// The kernel that a comment speaks for.

@@ -142,7 +142,8 @@ pub(super) fn run(args: &BaselineArgs, matches: &ArgMatches, streams: &mut Strea
         return Ok(Outcome::Clean);
     }
     let left_out = verdict.context.report.kernels.iter().filter(|kernel| kernel.ambiguous).count();
-    let written = report::Written { name: &name, is_prune, kernels, findings, next: &next, counts, left_out };
+    let is_named = is_prune || args.baseline.is_some() || config.baseline.is_some();
+    let written = report::Written { name: &name, is_prune, kernels, findings, next: &next, counts, left_out, is_named };
     output::write(None, streams.stdout, |out| written.render(out))?;
     Ok(Outcome::Clean)
 }

@@ -23,7 +23,8 @@ pub(super) struct NoPtx;
 pub(super) enum NoKernels {
     #[error("no kernel was found in the input")]
     #[diagnostic(help(
-        "compile with `-Xptxas -v` (CMake: `CMAKE_CUDA_FLAGS=\"-Xptxas=-v\"`) and pass on stderr: `… 2>&1 | warplint kernels`"
+        "compile with `-Xptxas -v` (CMake: `CMAKE_CUDA_FLAGS=\"-Xptxas=-v\"`), and anew, since what is up to date prints \
+         nothing; and pass on stderr: `… 2>&1 | warplint`"
     ))]
     Silent,
     #[error("no kernel is declared in {files}")]

@@ -34,6 +34,7 @@ fn marks(report: &Report, hit: &Hit, finding: &Finding, mut mark: impl FnMut(&[u
     }
     let of_message = matches!(hit.subject, Subject::Message(_)) && hit.cause != Cause::Kernel;
     match reason {
+        _ if finding.mark.is_some() => mark(finding.mark.as_deref().unwrap_or_default().as_bytes()),
         Some(Fact::Word(reason)) => mark(reason.as_bytes()),
         Some(_) => mark(b"unknown"),
         None if of_message || finding.kernel.is_none() => mark(words(report, hit, finding).as_bytes()),

@@ -196,6 +196,7 @@ mod tests {
         let mut settings = Settings::default();
         assert_eq!(level(&settings, "register-spill"), None);
         let target = |name| Target::named(name).expect("a rule or group");
+        assert_eq!(target("warplint::register-spill"), target("register-spill"), "as a report heads it");
         settings.set_level(target("register-spill"), Level::Deny, Origin::Config { file: "w.toml".into(), line: 1 });
         assert_eq!(level(&settings, "register-spill"), Some(Level::Deny));
         settings.set_level(target("spills"), Level::Note, Origin::Option);

@@ -175,7 +175,10 @@ fn a_partial_build_keeps_what_it_did_not_see_and_prune_drops_what_a_full_one_lac
     let root = repository("partial");
     log(&root, "all.log", &[("a", 32, 8), ("b", 32, 8), ("c", 32, 0)]);
     log(&root, "part.log", &[("b", 40, 0), ("d", 16, 0)]);
-    assert_eq!(write(&root, &["all.log"]), format!("wrote 3 kernels and 2 findings to {FILE}\n"));
+    // Where no configuration names it, the user is told how it is held.
+    let named = format!("`baseline = \"{FILE}\"` in warplint.toml holds every run against it\n");
+    assert_eq!(write(&root, &["all.log"]), format!("wrote 3 kernels and 2 findings to {FILE}\n{named}"));
+    assert!(!write(&root, &["--baseline", FILE, "all.log"]).contains("holds every run"));
     let text = write(&root, &["part.log"]);
     assert!(text.contains("1 new kernel, 1 kernel with other figures, 2 kernels kept"), "{text}");
     assert!(text.contains("1 finding gone"), "{text}");
@@ -248,6 +251,9 @@ fn improvements_are_one_note_and_fail_with_a_ratchet() {
     let (found, status) = lint(&root, &args);
     assert!(found[0].starts_with(&format!("error[regression] {said_of}, and `ratchet`")), "{found:?}");
     assert_eq!(status, 1);
+    let (text, _) = said(&root, &args);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("`b` on sm_80: it no longer spills (8 B of stores and"), "{text}");
     write(&root, &args);
     assert_eq!(lint(&root, &args), (vec![], 0));
     // A part of the build says nothing of the rest.

@@ -79,7 +79,7 @@ fn bash_reads_its_completions_and_completes() {
         env!("CARGO_BIN_EXE_warplint")
     );
     let output = Process::new("bash").args(["-c", &script]).output().expect("it runs");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "rules run\n", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "run rules\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -65,6 +65,19 @@ fn spilling(symbol: &str) -> String {
     )
 }
 
+/// What only tells findings apart is not their reason.
+#[test]
+fn a_block_is_no_reason_of_a_finding() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_warplint"))
+        .args(["--isolated", "-f", "json", "fixtures/hooks/block33.cu"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let facts = &report["findings"][0]["facts"];
+    assert_eq!((&facts["block"], &facts["reason"]), (&"33".into(), &serde_json::Value::Null));
+}
+
 #[test]
 fn log_ptx_and_source_tell_of_one_kernel_and_point_at_its_source() {
     let all = report(&[STENCIL, &format!("{STENCIL}/build.log")]);

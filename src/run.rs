@@ -45,7 +45,7 @@ use crate::settle::{Active, Target, UnknownRule, Verdict, activate, settle};
 use crate::suppress;
 
 use build::Build;
-use failures::{GroupPage, NoKernels, NoPtx, OverInput};
+use failures::{GroupPage, NoKernels, NoPtx, OneFile, OverInput};
 use units::{Role, Units};
 
 /// The streams of a process.
@@ -85,13 +85,24 @@ pub fn run(args: Vec<OsString>, streams: &mut Streams<'_>) -> Outcome {
     };
     let look = look_of(&cli);
     let style = style(look, streams.terminal);
-    match dispatch(&cli, &matches, style, streams) {
+    let done = dispatch(&cli, &matches, style, streams).and_then(|outcome| written_out(outcome, streams));
+    match done {
         Ok(outcome) => outcome,
         Err(failure) if is_closed_pipe(&failure) => Outcome::Clean,
         Err(failure) => {
             show(&failure, look, streams);
             Outcome::Unable
         }
+    }
+}
+
+/// The outcome, when all that was printed went out: a reader that went away has read enough.
+fn written_out(outcome: Outcome, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    match streams.stdout.flush() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !matches!(outcome, Outcome::Build(_)) => {
+            Err(OutputError::Stdout(error).into())
+        }
+        _ => Ok(outcome),
     }
 }
 
@@ -102,9 +113,19 @@ fn usage(error: &clap::Error, streams: &mut Streams<'_>) -> Outcome {
     let text = if colored { text.ansi().to_string() } else { text.to_string() };
     let to_stdout = !error.use_stderr();
     let out: &mut dyn Write = if to_stdout { streams.stdout } else { streams.stderr };
-    let _ = out.write_all(text.as_bytes());
-    if to_stdout { Outcome::Clean } else { Outcome::Unable }
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if to_stdout && error.kind() != io::ErrorKind::BrokenPipe => {
+            show(&OutputError::Stdout(error).into(), PLAIN, streams);
+            Outcome::Unable
+        }
+        _ if to_stdout => Outcome::Clean,
+        _ => Outcome::Unable,
+    }
 }
+
+/// How is printed what has no options for it.
+const PLAIN: LookArgs = LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false };
 
 fn look_of(cli: &Cli) -> LookArgs {
     match &cli.command {
@@ -118,7 +139,7 @@ fn look_of(cli: &Cli) -> LookArgs {
         Some(Command::Run(args)) => args.lint.look,
         Some(Command::Diff(args)) => args.look,
         Some(Command::Baseline(args)) => args.accept().look,
-        Some(_) => LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false },
+        Some(_) => PLAIN,
     }
 }
 
@@ -228,6 +249,7 @@ fn lint(
     }
     let rules = activate(&config.settings);
     let written: Vec<&Path> = args.output.as_deref().into_iter().chain(further.iter().map(|(_, file)| *file)).collect();
+    each_its_own(&written)?;
     let against = baseline::against(args.baseline.as_deref(), &config, &written)?;
     let lists_branches = format == Format::Html || further.iter().any(|(format, _)| *format == Format::Html);
     let depth = if lists_branches { Depth::Branches(Which::All) } else { depth(&rules) };
@@ -426,6 +448,17 @@ fn spare_inputs(inputs: &[PathBuf], written: &[&Path]) -> Result<(), OverInput> 
     Ok(())
 }
 
+/// Refuses to write two reports into one file, of which only the last would be left.
+fn each_its_own(written: &[&Path]) -> Result<(), OneFile> {
+    let mut seen = HashSet::new();
+    for path in written {
+        if output::file_of(path).is_some_and(|file| !seen.insert(file)) {
+            return Err(OneFile { path: symbol::printable(&path.display().to_string()).into_owned() });
+        }
+    }
+    Ok(())
+}
+
 /// discover ─► parse ─► join ─► analyse. `None` when there is nothing to read.
 fn examine(
     args: &InputArgs,
@@ -602,7 +635,10 @@ pub fn with_process_streams(run: impl FnOnce(&mut Streams<'_>) -> Outcome) -> Ou
         terminal,
     });
     match stdout.flush() {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Outcome::Unable,
+        // The status of a build counts, whatever becomes of the report.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !matches!(outcome, Outcome::Build(_)) => {
+            Outcome::Unable
+        }
         _ => outcome,
     }
 }

@@ -274,6 +274,26 @@ fn a_signal_reaches_the_whole_build_and_what_was_read_is_reported() {
 }
 
 #[test]
+fn a_build_that_was_stopped_ends_too() {
+    let (child, mut stdout, _) = started("echo ready; kill -STOP $$; echo went on");
+    std::thread::sleep(Duration::from_millis(200));
+    kill(pid(&child), Signal::SIGTERM).expect("it is there");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).expect("a report");
+    assert_eq!(child.wait_with_output().expect("it ends").status.code(), Some(143), "{rest}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_status_of_a_build_counts_where_nothing_can_be_printed() {
+    for (script, status) in [("exit 5", 5), ("exit 0", 2)] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+        let output = run(&[], &format!("cat {LOG}; {script}")).stdout(full).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+    }
+}
+
+#[test]
 fn a_build_that_handles_a_signal_ends_as_it_likes() {
     let (child, mut stdout, _) =
         started("trap 'echo cleaned up; exit 9' INT; echo ready; while :; do sleep 0.05; done");

@@ -3,6 +3,10 @@
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::thread;
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 use miette::Diagnostic;
 use thiserror::Error;
@@ -14,9 +18,9 @@ pub enum OutputError {
     #[error("cannot write the report: {0}")]
     Stdout(io::Error),
     /// The file cannot be written.
-    #[error("cannot write the report to `{path}`: {error}")]
+    #[error("cannot write `{path}`: {error}")]
     #[diagnostic(help(
-        "the file was left as it was; give --output a path in a folder that exists and can be written to"
+        "name a file in a folder that exists and can be written to; a file that was there is left as it was"
     ))]
     File {
         /// The path.
@@ -83,6 +87,42 @@ pub fn write(
     }
 }
 
+/// Waits until no other warplint reads, changes and writes the file under this name, or for no more than a few seconds:
+/// whoever holds the turn lets go of it by dropping it. Where folders cannot be locked there are no turns.
+#[cfg(unix)]
+pub fn turn(path: &Path) -> Option<impl Sized> {
+    use nix::errno::Errno;
+    use nix::fcntl::{Flock, FlockArg};
+    // The file itself is replaced, and its lock with it.
+    let file = file_of(path)?;
+    let mut folder = fs::File::open(file.parent()?).ok()?;
+    let start = Instant::now();
+    while start.elapsed() < LONGEST_WAIT {
+        match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
+            Ok(held) => return Some(held),
+            Err((same, Errno::EWOULDBLOCK | Errno::EINTR)) => folder = same,
+            Err(_) => return None,
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    None
+}
+
+/// Nothing to wait for: the last one to write wins.
+#[cfg(not(unix))]
+pub fn turn(_: &Path) -> Option<()> {
+    None
+}
+
+/// The file that a report under this name would replace, by a name that no other of its names leads past; `None` for a stream.
+#[must_use]
+pub fn file_of(path: &Path) -> Option<PathBuf> {
+    let Destination::File(path) = destination(path) else { return None };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    Some(folder.join(path.file_name()?))
+}
+
 /// What a path stands for.
 enum Destination {
     /// A device, a pipe or an open file of this process (`/dev/stdout`): written to, not replaced.
@@ -90,6 +130,10 @@ enum Destination {
     /// A file that is there or will be, at the end of all symbolic links.
     File(PathBuf),
 }
+
+/// How long a turn is waited for: to write a large baseline takes less, and another program may hold the folder for ever.
+#[cfg(unix)]
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Links that are followed, as many as Linux follows.
 const MAX_LINKS: usize = 40;

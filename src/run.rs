@@ -82,13 +82,24 @@ pub fn run(args: Vec<OsString>, streams: &mut Streams<'_>) -> Outcome {
     };
     let look = look_of(&cli);
     let style = style(look, streams.terminal);
-    match dispatch(&cli, &matches, style, streams) {
+    let done = dispatch(&cli, &matches, style, streams).and_then(|outcome| written_out(outcome, streams));
+    match done {
         Ok(outcome) => outcome,
         Err(failure) if is_closed_pipe(&failure) => Outcome::Clean,
         Err(failure) => {
             show(&failure, look, streams);
             Outcome::Unable
         }
+    }
+}
+
+/// The outcome, when all that was printed went out: a reader that went away has read enough.
+fn written_out(outcome: Outcome, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
+    match streams.stdout.flush() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !matches!(outcome, Outcome::Build(_)) => {
+            Err(OutputError::Stdout(error).into())
+        }
+        _ => Ok(outcome),
     }
 }
 
@@ -100,9 +111,19 @@ fn usage(error: &clap::Error, streams: &mut Streams<'_>) -> Outcome {
     let text = if error.use_stderr() { report::harmless_lines(&text) } else { text };
     let to_stdout = !error.use_stderr();
     let out: &mut dyn Write = if to_stdout { streams.stdout } else { streams.stderr };
-    let _ = out.write_all(text.as_bytes());
-    if to_stdout { Outcome::Clean } else { Outcome::Unable }
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if to_stdout && error.kind() != io::ErrorKind::BrokenPipe => {
+            show(&OutputError::Stdout(error).into(), PLAIN, streams);
+            Outcome::Unable
+        }
+        _ if to_stdout => Outcome::Clean,
+        _ => Outcome::Unable,
+    }
 }
+
+/// How is printed what has no options for it.
+const PLAIN: LookArgs = LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false };
 
 fn look_of(cli: &Cli) -> LookArgs {
     match &cli.command {
@@ -116,7 +137,7 @@ fn look_of(cli: &Cli) -> LookArgs {
         Some(Command::Run(args)) => args.lint.look,
         Some(Command::Diff(args)) => args.look,
         Some(Command::Baseline(args)) => args.accept().look,
-        Some(_) => LookArgs { color: ColorChoice::Auto, quiet: false, verbose: false },
+        Some(_) => PLAIN,
     }
 }
 
@@ -238,6 +259,7 @@ fn lint(
     }
     let rules = activate(&config.settings);
     let written: Vec<&Path> = args.output.as_deref().into_iter().chain(further.iter().map(|(_, file)| *file)).collect();
+    examine::each_its_own(&written)?;
     let against = baseline::against(args.baseline.as_deref(), &config, &written)?;
     let lists_branches = format == Format::Html || further.iter().any(|(format, _)| *format == Format::Html);
     let depth = if lists_branches { Depth::Branches(Which::All) } else { depth(&rules) };
@@ -444,7 +466,10 @@ pub fn with_process_streams(run: impl FnOnce(&mut Streams<'_>) -> Outcome) -> Ou
         terminal,
     });
     match stdout.flush() {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Outcome::Unable,
+        // The status of a build counts, whatever becomes of the report.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !matches!(outcome, Outcome::Build(_)) => {
+            Outcome::Unable
+        }
         _ => outcome,
     }
 }

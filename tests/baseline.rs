@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it is broken")]
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -400,6 +401,17 @@ fn a_broken_baseline_is_told_at_its_place_and_left_alone() {
         ("{\"version\": 7}\n", "version 7"),
         ("{\"version\": 1, \"kernels\": []}\n", "is not a baseline"),
         ("", "is no JSON"),
+        (" \n \n", "the file ends within a value"),
+        ("[3]", "expected an object"),
+        ("[1, \"warplint-baseline\", null, [], []]", "expected an object"),
+        (
+            "{\"version\": 1, \"format\": \"warplint-baseline\", \"kernels\": [\n[\"k\", \"sm_80\", null, null, null]]}",
+            "expected an object",
+        ),
+        (
+            "{\"version\": 1, \"format\": \"warplint-baseline\", \"kernels\": [],\n\"findings\": [{\"rule\": \"r\", \"count\": 18446744073709551615}]}",
+            "expected a whole number from 0 to 4294967295",
+        ),
     ] {
         fs::write(root.join("b.json"), content).unwrap();
         for args in [&["--baseline", "b.json", "a.log"][..], &["baseline", "write", "--baseline", "b.json", "a.log"]] {
@@ -413,6 +425,59 @@ fn a_broken_baseline_is_told_at_its_place_and_left_alone() {
     write(&root, &["a.log"]);
     let (text, status) = said(&root, &["--baseline", FILE, "-o", FILE, "a.log"]);
     assert!(status == 2 && text.contains("written over"), "{text}");
+}
+
+/// A command that reads a build from a pipe, once it is waiting for it.
+fn waiting(root: &Path, args: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warplint"));
+    command.args(args).current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // What it prints of the first line says that it is past everything that it reads before.
+    child.stdin.as_mut().unwrap().write_all(b"make: begins\n").unwrap();
+    let mut first = [0; 1];
+    child.stderr.as_mut().unwrap().read_exact(&mut first).unwrap();
+    child
+}
+
+/// The same when the build has printed all that it does.
+fn ended(mut child: Child, build: &str) -> (String, i32) {
+    child.stdin.take().unwrap().write_all(build.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (text, output.status.code().unwrap())
+}
+
+#[test]
+fn builds_that_are_written_down_at_the_same_time_are_all_kept() {
+    let root = repository("parallel");
+    let build = |name: &str| record(name, "sm_90", 40, 8);
+    let waiting_for = waiting(&root, &["baseline", "write"]);
+    log(&root, "b.log", &[("b", 32, 0)]);
+    write(&root, &["b.log"]);
+    assert_eq!(ended(waiting_for, &build("a")).1, 0);
+    assert_eq!(kernels(&root).len(), 2, "{:?}", kernels(&root));
+    let builds: Vec<Child> = (0..8).map(|_| waiting(&root, &["baseline", "write"])).collect();
+    std::thread::scope(|scope| {
+        for (at, child) in builds.into_iter().enumerate() {
+            let text = build(&format!("k{at}"));
+            scope.spawn(move || assert_eq!(ended(child, &text).1, 0));
+        }
+    });
+    assert_eq!(kernels(&root).len(), 10, "{:?}", kernels(&root));
+    assert_eq!(findings(&root).len(), 9, "{:?}", findings(&root));
+}
+
+#[test]
+fn a_baseline_that_others_wrote_in_the_meantime_is_not_pruned() {
+    let root = repository("overtaken");
+    log(&root, "a.log", &[("a", 32, 0), ("b", 32, 0)]);
+    log(&root, "c.log", &[("c", 32, 0)]);
+    write(&root, &["a.log"]);
+    let waiting_for = waiting(&root, &["baseline", "prune"]);
+    write(&root, &["c.log"]);
+    let (text, status) = ended(waiting_for, &record("a", "sm_90", 32, 0));
+    assert!(status == 2 && text.contains("written anew while the build was read"), "{text}");
+    assert_eq!(kernels(&root).len(), 3);
 }
 
 #[test]
@@ -529,6 +594,8 @@ fn diff_refuses_what_it_cannot_compare() {
         (["other.json", "a.log"], "is not a report of warplint"),
         (["a.log", "gone.log"], "gone.log"),
         (["-", "-"], "cannot be both"),
+        #[cfg(unix)]
+        (["/dev/null", "a.log"], "`/dev/null` has nothing to compare"),
     ] {
         let (text, status) = said(&root, &["diff", args[0], args[1]]);
         assert!(status == 2 && text.contains(words), "{args:?}: {text}");

@@ -30,9 +30,23 @@ fn run(options: &[&str], script: &str) -> Command {
 }
 
 fn warplint(options: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warplint"));
+    let mut command = with_signals();
     command.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
     command.env_remove("CLICOLOR_FORCE").args(["run", "--isolated"]).args(options);
+    command
+}
+
+/// The program, with the signals that whoever runs the tests may ignore, as a shell does for what it runs behind its back: they
+/// would be ignored here too. Where `env` cannot do that, it is left.
+fn with_signals() -> Command {
+    const DEFAULT: &str = "--default-signal=INT,HUP,TERM";
+    let warplint = env!("CARGO_BIN_EXE_warplint");
+    let can = Command::new("env").args([DEFAULT, "true"]).stderr(Stdio::null()).status().is_ok_and(|one| one.success());
+    if !can {
+        return Command::new(warplint);
+    }
+    let mut command = Command::new("env");
+    command.args([DEFAULT, warplint]);
     command
 }
 
@@ -270,6 +284,26 @@ fn a_signal_reaches_the_whole_build_and_what_was_read_is_reported() {
         assert!(rest.contains("warning[register-spill]"), "{signal}: {rest}");
         assert!(rest.contains(&format!("`sh` was ended by signal {} ({signal})", status - 128)), "{rest}");
         assert!(is_gone(&sleeper), "{signal}");
+    }
+}
+
+#[test]
+fn a_build_that_was_stopped_ends_too() {
+    let (child, mut stdout, _) = started("echo ready; kill -STOP $$; echo went on");
+    std::thread::sleep(Duration::from_millis(200));
+    kill(pid(&child), Signal::SIGTERM).expect("it is there");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).expect("a report");
+    assert_eq!(child.wait_with_output().expect("it ends").status.code(), Some(143), "{rest}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_status_of_a_build_counts_where_nothing_can_be_printed() {
+    for (script, status) in [("exit 5", 5), ("exit 0", 2)] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+        let output = run(&[], &format!("cat {LOG}; {script}")).stdout(full).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
     }
 }
 

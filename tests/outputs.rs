@@ -139,3 +139,52 @@ fn files_whose_names_are_commands_or_formulas_are_named_in_another_way() {
     }
     let _ = std::fs::remove_dir_all(&folder);
 }
+
+#[test]
+fn two_reports_have_a_file_each() {
+    let folder = folder("one-file");
+    let (file, link) = (folder.join("report"), folder.join("link"));
+    symlink("report", &link).expect("linked");
+    let [json, sarif] = [("json", &file), ("sarif", &link)].map(|(form, file)| format!("{form}={}", file.display()));
+    let file = file.to_str().expect("text");
+    for more in [["-o", file, "--report", &sarif], ["--report", &json, "--report", &sarif]] {
+        let output = warplint().arg(LOG).args(more).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("two reports would be written to"), "{output:?}");
+        assert!(fs::metadata(file).is_err() && output.stdout.is_empty(), "{output:?}");
+    }
+    let devices = ["-o", "/dev/null", "--report", "json=/dev/null"];
+    assert_eq!(warplint().arg(LOG).args(devices).output().expect("it runs").status.code(), Some(1));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_could_not_be_printed_is_told_by_every_command() {
+    for args in
+        [&["man"][..], &["completions", "bash"], &["gpus"], &["rules"], &["init", "--schema"], &["--version"], &[LOG]]
+    {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warplint"));
+        let output = command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).stdout(full).output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && told.contains("cannot write the report"), "{args:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_name_that_repeats_itself_is_searched_for_as_fast_as_any_other() {
+    let folder = folder("long-name");
+    let name = "x".repeat(60_000);
+    let log = format!(
+        "ptxas info    : Compiling entry function '{name}' for 'sm_90'\n\
+         ptxas info    : Function properties for {name}\n    \
+         8 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n\
+         ptxas info    : Used 40 registers, used 0 barriers\n"
+    );
+    fs::write(folder.join("build.log"), log).expect("written");
+    let start = std::time::Instant::now();
+    let output = warplint().current_dir(&folder).arg("build.log").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    // In the square of its length it is minutes.
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::wire::{Document, FORMAT, Head, WireFinding, WireKernel};
+use super::wire::{Document, FORMAT, Head, Object, WireFinding, WireKernel};
 use super::{Baseline, Figures, Key};
 use crate::model::{Toolkit, symbol};
 
@@ -81,8 +81,8 @@ fn parse(content: &[u8], only_baseline: bool) -> Result<(Baseline, usize), Fault
     let wide = utf8_of(content);
     let content = wide.as_deref().map_or(content, str::as_bytes);
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
-    let document: Document = match serde_json::from_slice(content) {
-        Ok(document) => document,
+    let document = match serde_json::from_slice(content) {
+        Ok(Object::<Document>(document)) => document,
         Err(error) => return Err(fault(content, &error)),
     };
     let foreign = |message: &str| Err(whole(content, FaultKind::Foreign, message));
@@ -125,13 +125,25 @@ fn utf8_of(content: &[u8]) -> Option<String> {
 fn fault(content: &[u8], error: &serde_json::Error) -> Fault {
     let told = error.to_string();
     let message = told.rsplit_once(" at line ").map_or(told.as_str(), |(message, _)| message);
+    let message = &in_words(message);
     // A later version may say the same otherwise.
-    let later = serde_json::from_slice::<Head>(content).ok().and_then(|head| head.version).filter(|one| *one > VERSION);
+    let later = serde_json::from_slice::<Object<Head>>(content)
+        .ok()
+        .and_then(|Object(head)| head.version)
+        .filter(|one| *one > VERSION);
     if let Some(version) = later {
         return whole(content, FaultKind::Newer(version), LATER);
     }
     let kind = if error.is_data() { FaultKind::Broken } else { FaultKind::NoJson };
     at(content, kind, message, error.line(), error.column())
+}
+
+/// What serde says, without the names that things have in this program.
+fn in_words(message: &str) -> String {
+    let whole = [("u64", u64::MAX), ("u32", u32::MAX.into())]
+        .map(|(name, most)| (format!("expected {name}"), format!("expected a whole number from 0 to {most}")));
+    let ends = ("EOF while parsing".to_owned(), "the file ends within".to_owned());
+    whole.into_iter().chain([ends]).fold(message.to_owned(), |text, (name, words)| text.replacen(&name, &words, 1))
 }
 
 fn whole(content: &[u8], kind: FaultKind, message: &str) -> Fault {

@@ -1,9 +1,11 @@
 //! How kernels and findings stand in a file: in a baseline, and in the JSON report, of which the same is read.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use hashbrown::HashMap;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Figures, From, Key, LaunchFigures, name_key};
@@ -19,6 +21,27 @@ const MOST_REGISTERS: u32 = 65_536;
 
 /// The longest name that is kept, in bytes.
 const LONGEST: usize = 1 << 16;
+
+/// A value that is written as an object: what serde derives would take a list of the same for one.
+pub(super) struct Object<T>(pub(super) T);
+
+impl<'d, T: Deserialize<'d>> Deserialize<'d> for Object<T> {
+    fn deserialize<D: Deserializer<'d>>(source: D) -> Result<Object<T>, D::Error> {
+        struct Keys<T>(PhantomData<T>);
+        impl<'d, T: Deserialize<'d>> Visitor<'d> for Keys<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'d>>(self, keys: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(keys)).map(Object)
+            }
+        }
+        source.deserialize_map(Keys(PhantomData))
+    }
+}
 
 /// A whole file.
 #[derive(Deserialize)]
@@ -91,8 +114,8 @@ pub(super) struct WireKernel {
     )]
     toolkit: Option<Toolkit>,
     #[serde(skip_serializing)]
-    launch: Option<WireLaunch>,
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    launch: Option<Object<WireLaunch>>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "objects")]
     occupancy: Vec<WireOccupancy>,
 }
 
@@ -134,14 +157,19 @@ pub(super) struct WireFinding {
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<String>,
     #[serde(default = "once")]
-    count: u64,
+    count: u32,
+}
+
+fn objects<'d, T: Deserialize<'d>, D: Deserializer<'d>>(source: D) -> Result<Vec<T>, D::Error> {
+    let all = Vec::<Object<T>>::deserialize(source)?;
+    Ok(all.into_iter().map(|Object(one)| one).collect())
 }
 
 fn one() -> u32 {
     1
 }
 
-fn once() -> u64 {
+fn once() -> u32 {
     1
 }
 
@@ -221,7 +249,7 @@ impl<'d> Deserialize<'d> for Kernels {
 
             fn visit_seq<A: SeqAccess<'d>>(self, mut list: A) -> Result<Kernels, A::Error> {
                 let mut kernels = Kernels::default();
-                while let Some(wire) = list.next_element::<WireKernel>()? {
+                while let Some(Object(wire)) = list.next_element::<Object<WireKernel>>()? {
                     kernels.add(wire)?;
                 }
                 Ok(kernels)
@@ -246,7 +274,8 @@ impl Kernels {
         let key = Key { kernel, arch: arch(wire.arch)? };
         let bytes = |size: Option<u32>| size.map(Bytes);
         // The report tells of the launch what a baseline tells of each occupancy.
-        let (source, dynamic) = wire.launch.map_or((None, None), |one| (one.block_source, one.dynamic_shared_bytes));
+        let (source, dynamic) =
+            wire.launch.map_or((None, None), |Object(one)| (one.block_source, one.dynamic_shared_bytes));
         let launch = |one: WireOccupancy| {
             let [x, y, z] = one.block;
             // A name that a later version knows tells no less of the block.
@@ -330,8 +359,8 @@ impl<'d> Deserialize<'d> for Findings {
 
             fn visit_seq<A: SeqAccess<'d>>(self, mut list: A) -> Result<Findings, A::Error> {
                 let mut findings = Findings::default();
-                while let Some(wire) = list.next_element::<WireFinding>()? {
-                    let count = wire.count;
+                while let Some(Object(wire)) = list.next_element::<Object<WireFinding>>()? {
+                    let count = u64::from(wire.count);
                     findings.0.push((wire.accepted()?, count));
                 }
                 Ok(findings)
@@ -353,7 +382,7 @@ impl WireFinding {
             from: accepted.from.name().to_owned(),
             fingerprint: own(&accepted.fingerprint),
             at_most: (accepted.cap < Level::Deny).then(|| accepted.cap.name().to_owned()),
-            count,
+            count: u32::try_from(count).unwrap_or(u32::MAX),
         }
     }
 

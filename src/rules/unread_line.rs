@@ -133,11 +133,10 @@ fn id(why: Unread) -> &'static str {
 
 fn of_interleaved(context: &Context<'_>) -> Finding {
     let kernels = context.report.kernels.iter().filter(|kernel| kernel.ambiguous).count();
-    let (them, they) = if kernels == 1 { ("1 kernel", "is") } else { (&*format!("{kernels} kernels"), "are") };
+    let them = if kernels == 1 { "1 kernel" } else { &*format!("{kernels} kernels") };
     let all = |what: fn(&Kernel) -> bool| context.report.kernels.iter().filter(|kernel| kernel.ambiguous).all(what);
-    let (what, they) =
-        if all(|kernel| !kernel.frame_ambiguous) { ("registers and shared memory", "are") } else { ("figures", they) };
-    Finding::new(format!("the {what} of {them} {they} mixed up with those of parallel jobs and judged by no rule"))
+    let what = if all(|kernel| !kernel.frame_ambiguous) { "registers and shared memory" } else { "figures" };
+    Finding::new(format!("the {what} of {them} are mixed up with those of parallel jobs and judged by no rule"))
         .help(format!("lines of several compilers alternate, and figures name no kernel; {ONE_JOB}"))
         .fact("reason", "interleaved")
         .fact("kernels", kernels as u64)

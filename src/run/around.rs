@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::units::{self, Role};
 use super::{Examined, sources};
@@ -46,7 +46,9 @@ fn identifier(name: &[u8]) -> Option<Vec<u8>> {
 
 /// Reads the sources below `places` that hold one of `names`, for where they declare kernels and what their comments allow.
 pub(super) fn search(names: &BTreeSet<Vec<u8>>, places: &[PathBuf], exclude: &Exclude, read: &mut Examined) {
-    let Ok(finder) = AhoCorasick::new(names) else { return };
+    // A table of all states would be filled in the square of a name's length where the name repeats itself.
+    let kind = Some(AhoCorasickKind::ContiguousNFA);
+    let Ok(finder) = AhoCorasick::builder().kind(kind).build(names) else { return };
     // What of it cannot be looked at was not asked for.
     let mut files = discover::source_files(places, true, exclude).files;
     let known: HashSet<PathBuf> = read.report.units.iter().filter_map(|unit| path_of(&read.report, unit)).collect();

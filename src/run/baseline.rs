@@ -56,6 +56,9 @@ enum Refused {
          from an optimised build, one job at a time"
     ))]
     Doubtful { name: String },
+    #[error("`{name}` was written anew while the build was read, and was left as it is")]
+    #[diagnostic(help("what is gone was told from what it held before: prune again"))]
+    Overtaken { name: String },
     #[error("`baseline prune` takes a full build, and `--kernel` and `--arch` leave kernels out")]
     #[diagnostic(help("prune without them; `baseline write` takes them, and leaves all other entries as they are"))]
     Filtered,
@@ -132,12 +135,18 @@ pub(super) fn run(args: &BaselineArgs, matches: &ArgMatches, streams: &mut Strea
     }
     let now = verdict.baseline(&against.root);
     let (kernels, findings) = (now.kernel_count(), now.finding_count());
-    let (next, counts) = if is_prune {
-        baseline::prune(against.baseline.clone(), &now, &verdict.left)
+    // To read a build may have taken an hour, and others may have written since: what they wrote is kept.
+    let turn = output::turn(&path);
+    let latest = load(&path)?.unwrap_or_default();
+    let (next, counts) = if !is_prune {
+        baseline::update(latest, now, &verdict.seen(&against.root))
+    } else if latest == against.baseline {
+        baseline::prune(latest, &now, &verdict.left)
     } else {
-        baseline::update(against.baseline.clone(), now, &verdict.seen(&against.root))
+        return Err(Refused::Overtaken { name }.into());
     };
     output::write(Some(&path), streams.stdout, |out| baseline::write(&next, out))?;
+    drop(turn);
     if args.look.quiet {
         return Ok(Outcome::Clean);
     }

@@ -31,7 +31,7 @@ impl BrokenFile {
     }
 
     fn has_text(&self) -> bool {
-        !self.fault.text.is_empty()
+        !self.fault.text.trim().is_empty()
     }
 }
 

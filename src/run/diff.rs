@@ -116,7 +116,7 @@ fn side(
                 return of_file(path, &content, args, config);
             }
         }
-        return of_input(path, args, config, look, streams);
+        return of_input(path, path, args, config, look, streams);
     }
     // A pipe cannot be read twice: what its beginning tells decides who reads it all.
     let mut file;
@@ -141,7 +141,7 @@ fn side(
         stderr_is_terminal: streams.stderr_is_terminal,
         terminal: streams.terminal,
     };
-    of_input(Path::new("-"), args, config, look, &mut piped)
+    of_input(path, Path::new("-"), args, config, look, &mut piped)
 }
 
 /// The beginning of a stream, up to its first letter and a little more.
@@ -175,8 +175,9 @@ fn of_file(path: &Path, content: &[u8], args: &InputArgs, config: &Config) -> mi
     Ok(Side { kernels, ambiguous, unreadable: false })
 }
 
-/// A build that a log, PTX or sources tell of.
+/// A build that a log, PTX or sources tell of: what the user calls `named` is read from `path`.
 fn of_input(
+    named: &Path,
     path: &Path,
     args: &InputArgs,
     config: &Config,
@@ -185,13 +186,13 @@ fn of_input(
 ) -> miette::Result<Side> {
     let input = InputArgs { paths: vec![PathBuf::from(path)], kernel: None, arch: None, ..args.clone() };
     let Some(read) = examine(&input, config, look, Depth::None, &[], None, streams)? else {
-        return Err(Nothing { name: shown(path), why: "it is a terminal".to_owned(), help: None }.into());
+        return Err(Nothing { name: shown(named), why: "it is a terminal".to_owned(), help: None }.into());
     };
     let report = &read.report;
     if report.kernels.is_empty() {
         let reason = NoKernels::of(report);
         let help = reason.help().map(|help| help.to_string());
-        return Err(Nothing { name: shown(path), why: reason.to_string(), help }.into());
+        return Err(Nothing { name: shown(named), why: reason.to_string(), help }.into());
     }
     let context = Context::new(report, &read.numbers);
     let mut kernels = Baseline::default();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use miette::{Report as Failure, Severity};
 
 use super::build::Build;
-use super::failures::OverInput;
+use super::failures::{OneFile, OverInput};
 use super::units::{Role, Units};
 use super::{Streams, assemble, inputs, show, sources, stale, units};
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
@@ -18,6 +18,7 @@ use crate::filter::Filter;
 use crate::join::{attach, join};
 use crate::lanes::function::Which;
 use crate::model::{Report, symbol};
+use crate::output;
 use crate::rules::Context;
 use crate::suppress;
 
@@ -49,6 +50,17 @@ pub(super) fn spare_inputs(inputs: &[PathBuf], written: &[&Path]) -> Result<(), 
         let Some(target) = file(path) else { continue };
         if inputs.iter().any(|input| file(input).is_some_and(|input| input == target)) {
             return Err(OverInput { path: symbol::printable(&path.display().to_string()).into_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to write two reports into one file, of which only the last would be left.
+pub(super) fn each_its_own(written: &[&Path]) -> Result<(), OneFile> {
+    let mut seen = HashSet::new();
+    for path in written {
+        if output::file_of(path).is_some_and(|file| !seen.insert(file)) {
+            return Err(OneFile { path: symbol::printable(&path.display().to_string()).into_owned() });
         }
     }
     Ok(())

@@ -12,6 +12,14 @@ pub(super) struct OverInput {
     pub(super) path: String,
 }
 
+/// Two reports that would be one file.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("two reports would be written to `{path}`, and only the last would be left")]
+#[diagnostic(help("give each of --output and --report a file of its own"))]
+pub(super) struct OneFile {
+    pub(super) path: String,
+}
+
 /// A list of branches that was asked of something else than code.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("there is neither PTX nor a source in the input, and a log tells nothing of branches")]

@@ -94,10 +94,11 @@ impl Reach {
     fn forward(self, signal: i32, count: usize) {
         let Ok(signal) = Signal::try_from(signal) else { return };
         let _ = match self {
-            Reach::Group(group) => killpg(group, signal),
+            // What is stopped would take it only when someone lets it go on.
+            Reach::Group(group) => killpg(group, signal).and_then(|()| killpg(group, Signal::SIGCONT)),
             // The terminal has sent it to the build too, unless it came from elsewhere: then it comes again.
             Reach::Terminal(_) if signal == Signal::SIGINT && count == 1 => Ok(()),
-            Reach::Terminal(build) => kill(build, signal),
+            Reach::Terminal(build) => kill(build, signal).and_then(|()| kill(build, Signal::SIGCONT)),
         };
     }
 

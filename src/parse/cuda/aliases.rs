@@ -55,6 +55,9 @@ pub(super) const TILE: &[u8] = b"__tile_global__";
 const SIGNS: [&str; 7] =
     ["<<<", "__global__", "__tile_global__", "__device__", "LaunchKernel", "LaunchCooperativeKernel", "triple_chevron"];
 
+/// Bytes of names from which on what finds them is kept small.
+const LONG: usize = 4096;
+
 /// The macros of a project.
 #[derive(Debug, Clone)]
 pub struct Aliases {
@@ -124,7 +127,7 @@ impl Aliases {
         let new = self.names.iter().filter(|(name, meaning)| before.names.get(*name) != Some(meaning));
         let mut words: Vec<&[u8]> = new.map(|(name, _)| &**name).collect();
         words.sort_unstable();
-        NewNames(AhoCorasick::new(words).ok())
+        NewNames(AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(words).ok())
     }
 
     /// Where signs of device code and launches stand, by their first bytes.
@@ -137,7 +140,13 @@ impl Aliases {
         let mut words: Vec<&[u8]> = macros.map(|(name, _)| &**name).collect();
         words.sort_unstable();
         words.extend(SIGNS.iter().map(|sign| sign.as_bytes()));
-        let kind = (!self.is_for_many).then_some(AhoCorasickKind::NoncontiguousNFA);
+        // A table of all states would be filled in the square of a name's length where the name repeats itself.
+        let is_long = words.iter().map(|word| word.len()).sum::<usize>() > LONG;
+        let kind = match self.is_for_many {
+            true if is_long => Some(AhoCorasickKind::ContiguousNFA),
+            true => None,
+            false => Some(AhoCorasickKind::NoncontiguousNFA),
+        };
         self.finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).kind(kind).build(words).ok();
     }
 }

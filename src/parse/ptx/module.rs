@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::body::{self, Body};
 use super::lexer::{Cursor, Fault};
@@ -138,8 +138,9 @@ impl Outline {
             return;
         }
         let names = self.shared.iter().map(|name| &text[name.clone()]);
-        // One pass over the functions, however many names there are.
-        let names = AhoCorasick::new(names).ok();
+        // One pass over the functions, however many names there are. A table of all states would be filled in the square of a
+        // name's length where the name repeats itself.
+        let names = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(names).ok();
         for function in &mut self.functions {
             if names.as_ref().is_none_or(|names| names.is_match(&text[function.body.clone()])) {
                 function.shared = None;

@@ -8,6 +8,7 @@ mod toolchain;
 #[path = "common/tools.rs"]
 mod tools;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -30,23 +31,22 @@ fn run(options: &[&str], script: &str) -> Command {
 }
 
 fn warplint(options: &[&str]) -> Command {
-    let mut command = with_signals();
+    let mut command = with_signals(env!("CARGO_BIN_EXE_warplint"));
     command.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
     command.env_remove("CLICOLOR_FORCE").args(["run", "--isolated"]).args(options);
     command
 }
 
-/// The program, with the signals that whoever runs the tests may ignore, as a shell does for what it runs behind its back: they
+/// A program, with the signals that whoever runs the tests may ignore, as a shell does for what it runs behind its back: they
 /// would be ignored here too. Where `env` cannot do that, it is left.
-fn with_signals() -> Command {
+fn with_signals(program: impl AsRef<OsStr>) -> Command {
     const DEFAULT: &str = "--default-signal=INT,HUP,TERM";
-    let warplint = env!("CARGO_BIN_EXE_warplint");
     let can = Command::new("env").args([DEFAULT, "true"]).stderr(Stdio::null()).status().is_ok_and(|one| one.success());
     if !can {
-        return Command::new(warplint);
+        return Command::new(program);
     }
     let mut command = Command::new("env");
-    command.args([DEFAULT, warplint]);
+    command.arg(DEFAULT).arg(program);
     command
 }
 
@@ -356,7 +356,7 @@ fn the_key_of_a_terminal_that_interrupts_reaches_the_build_once() {
         env!("CARGO_BIN_EXE_warplint"),
         build.display()
     );
-    let mut child = Command::new(script)
+    let mut child = with_signals(script)
         .args(["-qec", &line, "/dev/null"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("SHELL", "/bin/sh")

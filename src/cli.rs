@@ -12,7 +12,7 @@ use crate::command::init::InitArgs;
 use crate::command::launch::LaunchArgs;
 use crate::command::occupancy::OccupancyArgs;
 use crate::model::{BlockSize, Bytes, parse_size};
-use crate::report::{DataFormat, Sort};
+use crate::report::{DataFormat, Format, Sort};
 use crate::settle::FailOn;
 
 /// Lint CUDA kernels and what the compiler makes of them: spills, occupancy, launch sizes, advisories, divergent branches.
@@ -179,7 +179,7 @@ pub struct LintArgs {
         help_heading = "Output",
         hide_possible_values = true
     )]
-    pub format: FormatChoice,
+    pub format: Format,
     /// Write the report there, whole or not at all
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
@@ -331,28 +331,11 @@ pub enum ColorChoice {
     Never,
 }
 
-/// `--format` of the lint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum FormatChoice {
-    #[default]
-    Human,
-    Short,
-    Json,
-    Sarif,
-    Github,
-    Gitlab,
-    Junit,
-    Markdown,
-    Csv,
-    Html,
-}
-
 /// `--report`
 #[derive(Debug, Clone)]
 pub struct FurtherReport {
     /// Its form.
-    pub format: FormatChoice,
+    pub format: Format,
     /// Where it is written, whole or not at all.
     pub file: PathBuf,
 }
@@ -362,7 +345,7 @@ fn further_report(text: &str) -> Result<FurtherReport, String> {
     if file.is_empty() {
         return Err("the file's name is missing after `=`".to_owned());
     }
-    let format = FormatChoice::from_str(format, false)
+    let format = Format::from_str(format, false)
         .map_err(|_| format!("no format is called `{format}`; `warplint --help` lists them at --format"))?;
     Ok(FurtherReport { format, file: PathBuf::from(file) })
 }

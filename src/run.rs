@@ -26,8 +26,8 @@ use miette::Report as Failure;
 
 use crate::analyse::Depth;
 use crate::cli::{
-    BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, FormatChoice, InputArgs, KernelsArgs, LintArgs,
-    LookArgs, RulesArgs, RunArgs, TableFormat,
+    BranchesArgs, Cli, ColorChoice, Command, ConfigArgs, ExplainArgs, InputArgs, KernelsArgs, LintArgs, LookArgs,
+    RulesArgs, RunArgs, TableFormat,
 };
 use crate::command::{gpus, init, launch, occupancy, packaging};
 use crate::config::{self, Choice, Config, ConfigError};
@@ -226,7 +226,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
 
 /// Runs a build and lints what it prints. Its status counts, whatever becomes of the lint.
 fn run_build(args: &RunArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
-    let is_document = !matches!(args.lint.format, FormatChoice::Human | FormatChoice::Short | FormatChoice::Github);
+    let is_document = !matches!(args.lint.format, Format::Human | Format::Short | Format::Github);
     let mut build = Build::new(&args.command, is_document && args.lint.output.is_none());
     let result = lint(&args.lint, matches, style, Some(&mut build), streams);
     let Some(status) = build.failure() else { return result };
@@ -246,9 +246,9 @@ fn lint(
     mut build: Option<&mut Build<'_>>,
     streams: &mut Streams<'_>,
 ) -> miette::Result<Outcome> {
-    let format = format(args.format);
-    let further = args.report.iter().map(|report| (self::format(report.format), report.file.as_path()));
-    let further: Vec<(Format, &Path)> = further.collect();
+    let format = args.format;
+    let further: Vec<(Format, &Path)> =
+        args.report.iter().map(|report| (report.format, report.file.as_path())).collect();
     let mut config = config_of(&args.input)?;
     set_levels(&mut config, matches)?;
     config.fail_on = args.fail_on.unwrap_or(config.fail_on);
@@ -392,21 +392,6 @@ fn no_page(name: &str) -> Failure {
             GroupPage { name: name.to_owned(), help: format!("name one of {}", rules.join(", ")) }.into()
         }
         _ => UnknownRule::new(name).into(),
-    }
-}
-
-fn format(choice: FormatChoice) -> Format {
-    match choice {
-        FormatChoice::Human => Format::Human,
-        FormatChoice::Short => Format::Short,
-        FormatChoice::Json => Format::Json,
-        FormatChoice::Sarif => Format::Sarif,
-        FormatChoice::Github => Format::Github,
-        FormatChoice::Gitlab => Format::Gitlab,
-        FormatChoice::Junit => Format::Junit,
-        FormatChoice::Markdown => Format::Markdown,
-        FormatChoice::Csv => Format::Csv,
-        FormatChoice::Html => Format::Html,
     }
 }
 

@@ -332,7 +332,7 @@ fn other_commands_print_the_lists_that_the_chapter_on_json_names() {
 fn a_build_is_told_which_reports_have_standard_output_to_themselves() {
     let help = Cli::command().find_subcommand("run").unwrap().get_after_help().unwrap().to_string();
     let told = help.split_once("one document (").unwrap().1.split(')').next().unwrap().to_owned();
-    let formats = warplint::cli::FormatChoice::value_variants().iter().map(|one| one.to_possible_value().unwrap());
+    let formats = warplint::report::Format::value_variants().iter().map(|one| one.to_possible_value().unwrap());
     let names: Vec<String> = formats.map(|one| one.get_name().to_owned()).collect();
     let lines = ["human", "short", "github"];
     let documents: Vec<&str> = names.iter().map(String::as_str).filter(|name| !lines.contains(name)).collect();

@@ -1,11 +1,15 @@
 //! The report to look at: what is in it, that nothing of an input becomes markup, and that a browser shows it.
 
+#[path = "common/tools.rs"]
+mod tools;
+
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use tools::tool_or_skip;
 use warplint::run::{Streams, run};
 
 const BEFORE: &str = include_str!("browser/before.js");
@@ -150,18 +154,6 @@ fn one_page_needs_no_other_file_and_names_no_place_in_the_network() {
     assert!(before.contains("default-src 'none'"));
 }
 
-/// A browser, where this machine has one.
-fn browser() -> Option<PathBuf> {
-    let named = std::env::var_os("WARPLINT_BROWSER").map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).collect::<Vec<_>>();
-    let on_path = ["chromium", "chromium-browser", "google-chrome"]
-        .iter()
-        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
-        .find(|program| program.is_file());
-    named.or(on_path)
-}
-
 /// Opens `page` in a browser, drives it with the script, and gives what that saw.
 fn driven(browser: &Path, page: &str, search: &str) -> Value {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("html");
@@ -201,10 +193,8 @@ fn texts(value: &Value) -> Vec<&str> {
 
 #[test]
 fn a_browser_sorts_filters_opens_a_kernel_and_reads_its_curves() {
-    let Some(browser) = browser() else {
-        eprintln!("SKIPPED: no chromium on PATH, and WARPLINT_BROWSER names no browser");
-        return;
-    };
+    const NAME: &str = "a_browser_sorts_filters_opens_a_kernel_and_reads_its_curves";
+    let Some(browser) = tool_or_skip("chromium", NAME) else { return };
     let seen = driven(&browser, &page(&BUILD), "reg_hungry");
     assert_eq!(seen["complaints"], Value::Array(Vec::new()));
     assert_eq!(seen["requests"], Value::Array(Vec::new()));

@@ -25,6 +25,7 @@ mod rules;
 mod sarif;
 mod short;
 mod style;
+mod summary;
 mod wire;
 
 use std::io::{self, Write};
@@ -43,10 +44,11 @@ pub use style::{DataFormat, Style};
 use wire::Escaped;
 pub use wire::harmless_lines;
 
-/// The forms of a report that this version writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The forms of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
     /// Diagnostics for people.
+    #[default]
     Human,
     /// One line a finding, for editors.
     Short,

@@ -15,6 +15,7 @@ use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::also::{self, also};
+use super::summary::summary;
 use crate::finding::Level;
 use crate::model::{NameId, symbol};
 use crate::settle::Verdict;
@@ -39,19 +40,22 @@ const PARTS: [&str; 4] = ["{{style}}", "{{summary}}", "{{data}}", "{{script}}"];
 
 pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
     let head = head(verdict, MOST_KERNELS, MOST_FINDINGS, MOST_BRANCHES);
-    let mut rest = PAGE;
+    let mut page = PAGE;
     for part in PARTS {
-        let Some((before, after)) = rest.split_once(part) else { continue };
+        let Some((before, after)) = page.split_once(part) else { continue };
         out.write_all(before.as_bytes())?;
         match part {
             "{{style}}" => out.write_all(STYLE.as_bytes())?,
-            "{{summary}}" => out.write_all(escaped(&head.summary_line()).as_bytes())?,
+            "{{summary}}" => {
+                let (kernels, rest) = summary(verdict);
+                out.write_all(escaped(&(kernels + &rest)).as_bytes())?;
+            }
             "{{data}}" => data(verdict, &head, &mut Inert(out))?,
             _ => out.write_all(SCRIPT.as_bytes())?,
         }
-        rest = after;
+        page = after;
     }
-    out.write_all(rest.as_bytes())
+    out.write_all(page.as_bytes())
 }
 
 fn data(verdict: &Verdict<'_>, head: &Head<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -509,7 +509,7 @@
   const first = head.errors + head.warnings > 0 || kernels.length === 0 ? "findings" : "kernels";
 
   function show() {
-    const [part, number] = decodeURIComponent(location.hash.slice(1)).split("/");
+    const [part, number] = location.hash.slice(1).split("/");
     if (part === "main") return;
     const kernel = part === "kernel" ? kernels[Number(number)] : undefined;
     const id = kernel ? "kernels" : PARTS.some(([one]) => one === part) ? part : first;
@@ -522,7 +522,7 @@
   }
 
   document.getElementById("summary").textContent +=
-    (head.allowed > 0 ? `; ${head.allowed} allowed` : "") + (head.baselined > 0 ? `; ${head.baselined} in the baseline` : "") + (head.build_failed ? "; the build failed" : "") +
+    (head.build_failed ? "; the build failed" : "") +
     (head.inputs.length > 0 ? `, from ${head.inputs.join(", ")}${head.more_inputs > 0 ? ` and ${count(head.more_inputs, "more input")}` : ""}` : "");
   window.addEventListener("hashchange", show);
   show();

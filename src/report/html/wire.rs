@@ -8,7 +8,7 @@ use crate::analyse::Found;
 use crate::finding::{Finding, Label, Level, Subject};
 use crate::gpu::Gpu;
 use crate::lanes::verdict::Verdict as LaneVerdict;
-use crate::model::{Arch, Kind, NameId, symbol};
+use crate::model::{Arch, NameId, symbol};
 use crate::report::branches::{NOT_FOLLOWED, place, ptx_line, reported};
 use crate::report::excerpt;
 use crate::rules::Context;
@@ -20,13 +20,8 @@ pub(super) struct Head<'a> {
     version: &'static str,
     inputs: Vec<&'a str>,
     more_inputs: usize,
-    kernels: usize,
-    functions: usize,
     errors: usize,
     warnings: usize,
-    notes: usize,
-    allowed: usize,
-    baselined: usize,
     build_failed: bool,
     archs: Vec<String>,
     kernels_left_out: usize,
@@ -51,19 +46,13 @@ pub(super) fn head<'a>(verdict: &Verdict<'a>, kernels: usize, findings: usize, b
     let mut archs: Vec<Arch> = report.kernels.iter().filter_map(|kernel| kernel.arch).collect();
     archs.sort_unstable();
     archs.dedup();
-    let entries = report.kernels.iter().filter(|kernel| kernel.kind == Kind::Entry).count();
     let found = verdict.settled.len() + verdict.allowed.len();
     Head {
         version: env!("CARGO_PKG_VERSION"),
         inputs: report.inputs.iter().take(NAMED).map(|input| input.name.as_str()).collect(),
         more_inputs: report.inputs.len().saturating_sub(NAMED),
-        kernels: entries,
-        functions: report.kernels.len() - entries,
         errors: verdict.count(Level::Deny),
         warnings: verdict.count(Level::Warn),
-        notes: verdict.count(Level::Note),
-        allowed: verdict.allowed.len(),
-        baselined: verdict.baselined.len(),
         build_failed: report.messages.iter().any(|message| message.kind.fails_build()),
         archs: archs.iter().map(Arch::to_string).collect(),
         kernels_left_out: report.kernels.len().saturating_sub(kernels),
@@ -87,22 +76,6 @@ fn rules(verdict: &Verdict<'_>) -> Vec<PageRule> {
         .collect();
     rules.sort_unstable_by_key(|rule| rule.id);
     rules
-}
-
-impl Head<'_> {
-    /// One line that says what the page holds, for who reads it without a script.
-    pub(super) fn summary_line(&self) -> String {
-        let counted = |count: usize, one: &str| match count {
-            1 => format!("1 {one}"),
-            count => format!("{count} {one}s"),
-        };
-        let found = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
-        let found: Vec<String> =
-            found.iter().filter(|(count, _)| *count > 0).map(|(count, one)| counted(*count, one)).collect();
-        let found = if found.is_empty() { "nothing to report".to_owned() } else { found.join(", ") };
-        let on = if self.archs.is_empty() { String::new() } else { format!(" on {}", self.archs.join(", ")) };
-        format!("{}{on}: {found}", counted(self.kernels, "kernel"))
-    }
 }
 
 /// A GPU that kernels were judged for.

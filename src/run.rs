@@ -16,7 +16,6 @@ mod terminal;
 mod text;
 mod units;
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -31,6 +30,7 @@ use crate::cli::{
 };
 use crate::command::{gpus, init, launch, occupancy, packaging};
 use crate::config::{self, Choice, Config, ConfigError};
+use crate::discover::SourceFile;
 use crate::finding::Level;
 use crate::gpu::Gpu;
 use crate::lanes::function::Which;
@@ -270,10 +270,10 @@ fn lint(
     let allows = config.allows();
     let mut read = read;
     let mut verdict = settle(read.context(against.as_ref()), &rules, &allows);
-    if let Some(names) = sources_wanted(&verdict, &read) {
+    let files = files_around(&verdict, &read, &args.input);
+    if let Some(found) = around::search(&verdict, &files) {
         drop(verdict);
-        let exclude = read.exclude.clone();
-        around::search(&names, &places_around(&args.input), &exclude, &mut read);
+        around::add(found, &mut read);
         verdict = settle(read.context(against.as_ref()), &rules, &allows);
     }
     let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
@@ -298,11 +298,11 @@ fn depth(rules: &[Active]) -> Depth {
     Depth::Branches(if by_data { Which::ByData } else { Which::ByIndex })
 }
 
-/// The kernels whose sources are worth a search, where none was given.
-fn sources_wanted(verdict: &Verdict<'_>, read: &Examined) -> Option<BTreeSet<Vec<u8>>> {
+/// The sources that may declare the kernels of findings, where none was given.
+fn files_around(verdict: &Verdict<'_>, read: &Examined, args: &InputArgs) -> Vec<SourceFile> {
     let units = &verdict.context.report.units;
     let is_searched = read.sources.is_empty() && units.iter().all(|unit| unit.input >= Place::SOURCE);
-    is_searched.then(|| around::wanted(verdict)).filter(|names| !names.is_empty())
+    if is_searched && around::is_wanted(verdict) { around::files(&places_around(args), read) } else { Vec::new() }
 }
 
 /// The rule on branches that data part.

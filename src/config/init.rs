@@ -122,7 +122,7 @@ mod tests {
                 "{}",
                 rule.id
             );
-            assert_eq!(config.settings.options(rule, &page), page.defaults(), "{}", rule.id);
+            assert_eq!(config.settings.options(rule, page.defaults()), page.defaults(), "{}", rule.id);
         }
     }
 

@@ -52,7 +52,7 @@ fn put_list<'t>(out: &mut String, key: &str, items: impl Iterator<Item = &'t str
 fn put_rule(out: &mut String, config: &Config, rule: &Rule, page: &Page) {
     let set = config.settings.level(rule, page.group);
     let level = set.map_or(page.level, |(level, _)| level);
-    let options = config.settings.options(rule, page);
+    let options = config.settings.options(rule, page.defaults());
     // A rule that is silent by default and one that a person silenced are not the same: the latter's hits are counted.
     let silent = set.is_none() && level == Level::Allow;
     let level = (!silent).then_some(level);

@@ -10,6 +10,7 @@ mod last_words;
 mod listing;
 mod log;
 mod message;
+pub mod needles;
 mod nvcc;
 mod partial;
 mod prefix;

@@ -6,9 +6,9 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::packed;
-use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem::Finder;
+
+use super::needles::{Found, Needles};
 
 static FRAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" bytes stack frame"));
 static LISTING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("REG:"));
@@ -37,37 +37,8 @@ const SIGNS: [(&str, &str, &str); 13] = [
     ("", " \t:", ""),
 ];
 
-static ALL: LazyLock<Searcher> = LazyLock::new(Searcher::new);
-
-/// A search for all signs at once: with vector instructions, or without where the machine has none.
-enum Searcher {
-    Packed(packed::Searcher),
-    Plain(AhoCorasick),
-}
-
-impl Searcher {
-    fn new() -> Searcher {
-        packed::Searcher::new(Searcher::signs()).map_or_else(Searcher::plain, Searcher::Packed)
-    }
-
-    fn plain() -> Searcher {
-        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(Searcher::signs());
-        Searcher::Plain(built.expect("bug: the signs are fixed"))
-    }
-
-    fn signs() -> impl Iterator<Item = &'static str> {
-        SIGNS.iter().map(|(_, sign, _)| *sign)
-    }
-
-    /// Which sign is the first between `from` and `to`, and where it starts and ends.
-    fn first(&self, text: &[u8], from: usize, to: usize) -> Option<(usize, usize, usize)> {
-        let found = match self {
-            Searcher::Packed(searcher) => searcher.find_in(text, (from..to).into()),
-            Searcher::Plain(searcher) => searcher.find(aho_corasick::Input::new(text).range(from..to)),
-        }?;
-        Some((found.pattern().as_usize(), found.start(), found.end()))
-    }
-}
+static ALL: LazyLock<Needles> =
+    LazyLock::new(|| Needles::new(&SIGNS.map(|(_, sign, _)| sign)).expect("bug: the signs are few"));
 
 /// Whether `line` can hold figures of a `cuobjdump` listing.
 pub(crate) fn holds_listing(line: &[u8]) -> bool {
@@ -145,8 +116,8 @@ fn next_frame(text: &[u8], from: usize) -> Option<usize> {
 fn next_sign(text: &[u8], from: usize, to: usize) -> Option<usize> {
     let mut from = from;
     loop {
-        let (sign, start, end) = ALL.first(text, from, to)?;
-        let (before, sign, after) = SIGNS[sign];
+        let Found { word, start, end } = ALL.first(text, from, to)?;
+        let (before, sign, after) = SIGNS[word];
         let (head, tail) = (&text[..start], &text[end..]);
         if head.ends_with(before.as_bytes())
             && tail.starts_with(after.as_bytes())
@@ -223,23 +194,6 @@ mod tests {
         ] {
             assert!(!found(line, false).is_empty(), "{line}");
         }
-    }
-
-    #[test]
-    fn machines_without_vector_instructions_find_the_same() {
-        let text = SIGNS.map(|(before, sign, after)| format!("noise: {before}{sign}{after}\n")).concat();
-        let all = |searcher: &Searcher| {
-            let mut found = Vec::new();
-            let mut from = 0;
-            while let Some((sign, start, end)) = searcher.first(text.as_bytes(), from, text.len()) {
-                found.push((sign, start, end));
-                from = start + 1;
-            }
-            found
-        };
-        let plain = all(&Searcher::plain());
-        assert!(plain.len() >= SIGNS.len());
-        assert_eq!(all(&ALL), plain);
     }
 
     #[test]

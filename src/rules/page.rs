@@ -120,8 +120,8 @@ struct FrontMatter {
     options: BTreeMap<String, Setting>,
 }
 
-/// What every run needs of every page: its front matter without the prose, for which no table has to be built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What every run needs of every page: its front matter without the prose, for which no document has to be read.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Head {
     /// The level where nothing else sets one.
     pub level: Level,
@@ -129,30 +129,45 @@ pub struct Head {
     pub basis: Basis,
     /// The group that it belongs to.
     pub group: Group,
-    /// Whether the rule has options, whose defaults only the whole page tells.
-    pub has_options: bool,
+    /// The options at their defaults.
+    pub defaults: toml::Table,
 }
 
 impl Head {
-    /// Reads the lines `key = "value"` that a page begins with, as far as they matter; `None` where they are not there. A
-    /// test holds this against what [`Page::read`] makes of every page.
+    /// Reads the lines `key = "value"` and `option = { default = 1, … }` that a page begins with, as far as they matter;
+    /// `None` where they are not there. A test holds this against what [`Page::read`] makes of every page.
     #[must_use]
     pub fn read(text: &str) -> Option<Head> {
-        let (front, _) = text.strip_prefix("+++\n")?.split_once("\n+++\n")?;
         let (mut level, mut basis, mut group) = (None, None, None);
-        let mut lines = front.lines();
+        let mut lines = text.strip_prefix("+++\n")?.lines().take_while(|line| *line != "+++");
         for line in lines.by_ref().take_while(|line| *line != "[options]") {
-            let Some((key, value)) = line.split_once(" = ") else { continue };
-            let value = value.trim_matches('"');
-            match key {
+            let Some((key, value)) = line.split_once('=') else { continue };
+            let value = value.trim().trim_matches('"');
+            match key.trim_end() {
                 "level" => level = Level::named(value),
                 "basis" => basis = Basis::named(value),
                 "group" => group = Group::ALL.into_iter().find(|group| group.name() == value),
                 _ => {}
             }
         }
-        Some(Head { level: level?, basis: basis?, group: group?, has_options: lines.next().is_some() })
+        let defaults = lines.filter(|line| !line.is_empty()).map(default_of).collect::<Option<_>>()?;
+        Some(Head { level: level?, basis: basis?, group: group?, defaults })
     }
+}
+
+/// The name and the default of `name = { default = 0.5, about = "…" }`.
+fn default_of(line: &str) -> Option<(String, toml::Value)> {
+    let (name, setting) = line.split_once('=')?;
+    let (key, rest) = setting.trim_start().strip_prefix('{')?.split_once('=')?;
+    let (value, _) = rest.split_once(',')?;
+    (key.trim() == "default").then_some(())?;
+    Some((name.trim_end().to_owned(), plain_value(value.trim())?))
+}
+
+/// A truth value or a number.
+fn plain_value(text: &str) -> Option<toml::Value> {
+    let number = || text.parse().map(toml::Value::Integer).or_else(|_| text.parse().map(toml::Value::Float));
+    text.parse().map(toml::Value::Boolean).ok().or_else(|| number().ok())
 }
 
 impl Page {

@@ -8,7 +8,7 @@ use miette::Diagnostic;
 use super::Examined;
 use super::broken_file::{BASELINE, BrokenFile, content, shown};
 use super::failures::NoKernels;
-use super::{Streams, around, config_of, depth, examine, places_around, set_levels, short_help, sources_wanted};
+use super::{Streams, around, config_of, depth, examine, files_around, set_levels, short_help};
 use crate::baseline::{self, Against, Baseline};
 use crate::command::baseline::{BaselineArgs, BaselineCommand};
 use crate::config::Config;
@@ -127,10 +127,10 @@ pub(super) fn run(args: &BaselineArgs, matches: &ArgMatches, streams: &mut Strea
     let allows = config.allows();
     let held = Some(&against).filter(|_| is_prune);
     let mut verdict = settle(read.context(held), &rules, &allows);
-    if let Some(names) = sources_wanted(&verdict, &read) {
+    let files = files_around(&verdict, &read, &args.input);
+    if let Some(found) = around::search(&verdict, &files) {
         drop(verdict);
-        let exclude = read.exclude.clone();
-        around::search(&names, &places_around(&args.input), &exclude, &mut read);
+        around::add(found, &mut read);
         verdict = settle(read.context(held), &rules, &allows);
     }
     let now = verdict.baseline(&against.root);

@@ -176,7 +176,7 @@ impl<'a> Reading<'a> {
                 Err(error) => self.failures.push(error.into()),
             }
         }
-        let mut units = units::read(&files, Role::Given { lower }, |_| true, &mut self.report);
+        let mut units = units::read(&files, Role::Given { lower }, &mut self.report);
         self.failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
         let is_all_left_out = left_out == paths.len() && !paths.is_empty();
         if is_all_left_out && !self.look.quiet {
@@ -226,7 +226,7 @@ impl<'a> Reading<'a> {
         let Searched { mut files, problems } = discover::source_files(&self.named, false, &self.exclude);
         files.retain(|file| std::fs::canonicalize(&file.path).is_ok_and(|path| !self.seen.contains(&path)));
         self.failures.extend(problems.into_iter().map(Failure::from));
-        units.add(units::read(&files, Role::Searched, |_| true, &mut self.report));
+        units.add(units::read(&files, Role::Searched, &mut self.report));
         self.failures.extend(std::mem::take(&mut units.failures).into_iter().map(Failure::from));
     }
 

@@ -39,61 +39,77 @@ pub(super) enum Role {
     Searched,
 }
 
-/// Reads `files` into `report`, in their order, however many are read at a time; of those that are only searched, the ones
-/// whose text is `wanted`.
-pub(super) fn read(
-    files: &[SourceFile],
+/// Reads `files` into `report`, in their order, however many are read at a time.
+pub(super) fn read(files: &[SourceFile], role: Role, report: &mut Report) -> Units {
+    scan_all(files, role, |_| true).add_to(report)
+}
+
+/// What was read of files, before it is part of a report.
+pub(super) struct Scanned<'f> {
+    files: &'f [SourceFile],
     role: Role,
-    wanted: impl Fn(&[u8]) -> bool + Sync,
-    report: &mut Report,
-) -> Units {
-    let mut units = Units::default();
-    // What is made to find macros fast in many files takes longer than one file does.
-    let before = if files.len() > MANY { Aliases::for_many() } else { Aliases::default() };
+    outcomes: Vec<Outcome>,
+}
+
+/// Reads those of `files` whose text is `wanted`.
+pub(super) fn scan_all<'f>(files: &'f [SourceFile], role: Role, wanted: impl Fn(&[u8]) -> bool + Sync) -> Scanned<'f> {
+    if files.is_empty() {
+        return Scanned { files, role, outcomes: Vec::new() };
+    }
+    let before = Aliases::default();
     let reader = |aliases| Reader { role, wanted: &wanted, aliases };
-    let mut found: Vec<Outcome> = match files {
-        [] => return units,
+    let mut outcomes: Vec<Outcome> = match files {
         // One file is read before threads would be there for it.
         [file] => vec![reader(&before).read(file, &mut Hand::default())],
         _ => files.par_iter().map_init(Hand::default, |hand, file| reader(&before).read(file, hand)).collect(),
     };
     let mut aliases = before.clone();
-    let new: Vec<Alias> = found.iter_mut().flat_map(Outcome::take_aliases).collect();
+    let new: Vec<Alias> = outcomes.iter_mut().flat_map(Outcome::take_aliases).collect();
     // Macros of one file that mean something in another: files that use them are read again, knowing that.
     if aliases.add(new) {
         let names = aliases.newer_than(&before);
         let again = |hand: &mut Hand, (one, file): (Outcome, &SourceFile)| {
             reader(&aliases).read_again(file, &names, hand).unwrap_or(one)
         };
-        found = found.into_par_iter().zip(files).map_init(Hand::default, again).collect();
+        outcomes = outcomes.into_par_iter().zip(files).map_init(Hand::default, again).collect();
     }
-    let mut gathered = Vec::with_capacity(found.len());
-    let mut lowered = Vec::new();
-    for (file, one) in files.iter().zip(found) {
-        match one {
-            Outcome::Scanned(content) => {
-                let name = file.path.display().to_string();
-                let input = content.has_code.then(|| number(&name, role, content.file.bytes, report));
-                if input.is_some() {
-                    let unit = narrow(report.units.len() + units.comments.len());
-                    units.comments.push((unit, content.comments));
-                    lowered.extend(content.lowered.map(|lowered| (unit, lowered)));
-                }
-                gathered.push(Gathered { name, input, file: content.file });
-            }
-            Outcome::NotWanted => {}
-            Outcome::Failed(error) => units.failures.push(error),
-        }
-    }
-    gather(&gathered, report);
-    for (unit, lowered) in lowered {
-        add_module(unit, lowered, report);
-    }
-    units
+    Scanned { files, role, outcomes }
 }
 
-/// Files from which on finding macros fast is worth more preparation.
-const MANY: usize = 8;
+impl Scanned<'_> {
+    /// Whether there is a source of device code among them.
+    pub(super) fn has_code(&self) -> bool {
+        self.outcomes.iter().any(|one| matches!(one, Outcome::Scanned(content) if content.has_code))
+    }
+
+    /// Adds it to `report`.
+    pub(super) fn add_to(self, report: &mut Report) -> Units {
+        let mut units = Units::default();
+        let mut gathered = Vec::with_capacity(self.outcomes.len());
+        let mut lowered = Vec::new();
+        for (file, one) in self.files.iter().zip(self.outcomes) {
+            match one {
+                Outcome::Scanned(content) => {
+                    let name = file.path.display().to_string();
+                    let input = content.has_code.then(|| number(&name, self.role, content.file.bytes, report));
+                    if input.is_some() {
+                        let unit = narrow(report.units.len() + units.comments.len());
+                        units.comments.push((unit, content.comments));
+                        lowered.extend(content.lowered.map(|lowered| (unit, lowered)));
+                    }
+                    gathered.push(Gathered { name, input, file: content.file });
+                }
+                Outcome::NotWanted => {}
+                Outcome::Failed(error) => units.failures.push(error),
+            }
+        }
+        gather(&gathered, report);
+        for (unit, lowered) in lowered {
+            add_module(unit, lowered, report);
+        }
+        units
+    }
+}
 
 /// Functions of a source as PTX, with the names that the source has for them.
 struct Made {

@@ -56,8 +56,8 @@ pub fn activate(settings: &Settings) -> Vec<Active> {
     let arm = |rule: &'static Rule| {
         let head = rule.head();
         let (set, set_by) = settings.level(rule, head.group).map(|(level, origin)| (level, origin.clone())).unzip();
-        let options = if head.has_options { settings.options(rule, &rule.page()) } else { toml::Table::new() };
-        let armed = rule.arm(options).expect("bug: options that were checked do not fit a rule");
+        let armed =
+            rule.arm(settings.options(rule, head.defaults)).expect("bug: options that were checked do not fit a rule");
         let level = set.unwrap_or(head.level);
         Active {
             rule,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::finding::Level;
-use crate::rules::{Group, Page, RULES, Rule};
+use crate::rules::{Group, RULES, Rule};
 
 /// Where something was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,10 +127,10 @@ impl Settings {
         set.map(|set| (&set.value, &set.origin))
     }
 
-    /// The options of a rule in force: what was set, else the defaults of its page.
+    /// The options of a rule in force: what was set, else the `defaults` of its page.
     #[must_use]
-    pub fn options(&self, rule: &Rule, page: &Page) -> toml::Table {
-        let mut options = page.defaults();
+    pub fn options(&self, rule: &Rule, defaults: toml::Table) -> toml::Table {
+        let mut options = defaults;
         for set in self.options.iter().filter(|set| set.rule == rule.id) {
             options.insert(set.name.clone(), set.value.clone());
         }
@@ -208,9 +208,9 @@ mod tests {
     fn options_that_are_not_set_have_the_defaults_of_the_page() {
         let rule = Rule::named("register-cliff").expect("a rule");
         let mut settings = Settings::default();
-        assert_eq!(settings.options(rule, &rule.page()), rule.page().defaults());
+        assert_eq!(settings.options(rule, rule.page().defaults()), rule.page().defaults());
         settings.set_option(rule.id, "within", 4.into(), Origin::Option);
-        let options = settings.options(rule, &rule.page());
+        let options = settings.options(rule, rule.page().defaults());
         assert_eq!((&options["within"], &options["gain"]), (&4.into(), &0.1.into()));
         assert_eq!(settings.option(rule, "within"), Some((&4.into(), &Origin::Option)));
     }

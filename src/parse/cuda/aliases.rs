@@ -1,11 +1,11 @@
 //! Macros that stand for `__global__`, `__device__` or launch bounds: without them, whole projects seem to have no kernel.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use hashbrown::HashMap;
 use memchr::memmem;
 
 use super::code::name_and_rest;
 use super::lexer::{Kind, Token, tokens};
+use crate::parse::needles::{Found, Needles};
 
 /// What a macro stands for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -55,36 +55,23 @@ pub(super) const TILE: &[u8] = b"__tile_global__";
 const SIGNS: [&str; 7] =
     ["<<<", "__global__", "__tile_global__", "__device__", "LaunchKernel", "LaunchCooperativeKernel", "triple_chevron"];
 
-/// Bytes of names from which on what finds them is kept small.
-const LONG: usize = 4096;
-
 /// The macros of a project.
 #[derive(Debug, Clone)]
 pub struct Aliases {
     names: HashMap<Box<[u8]>, Meaning>,
-    finder: Option<AhoCorasick>,
-    /// Whether it was made for many files.
-    is_for_many: bool,
+    finder: Option<Needles>,
 }
 
 impl Default for Aliases {
     fn default() -> Aliases {
         let names = KNOWN.iter().map(|(name, meaning)| (name.as_bytes().into(), *meaning)).collect();
-        let mut aliases = Aliases { names, finder: None, is_for_many: false };
+        let mut aliases = Aliases { names, finder: None };
         aliases.build();
         aliases
     }
 }
 
 impl Aliases {
-    /// Those of libraries, to be looked for in so many files that finding them fast is worth more preparation.
-    #[must_use]
-    pub fn for_many() -> Aliases {
-        let mut aliases = Aliases { is_for_many: true, ..Aliases::default() };
-        aliases.build();
-        aliases
-    }
-
     /// Adds what files of a project define. Whether any is new, so that files read without it are to be read again where
     /// they hold its name. What stands for `__device__` alone counts in its own file only: whole libraries use such a name.
     pub fn add(&mut self, found: impl IntoIterator<Item = (Box<[u8]>, Meaning)>) -> bool {
@@ -118,48 +105,41 @@ impl Aliases {
     /// Whether a text may hold device code or a launch.
     #[must_use]
     pub fn may_be_in(&self, text: &[u8]) -> bool {
-        self.finder.as_ref().is_none_or(|finder| finder.is_match(text))
+        self.finder.as_ref().is_none_or(|finder| finder.are_in(text))
     }
 
     /// What finds the names that `before` does not know, in files that were read with that: those are to be read again.
     #[must_use]
     pub fn newer_than(&self, before: &Aliases) -> NewNames {
         let new = self.names.iter().filter(|(name, meaning)| before.names.get(*name) != Some(meaning));
-        let mut words: Vec<&[u8]> = new.map(|(name, _)| &**name).collect();
-        words.sort_unstable();
-        NewNames(AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(words).ok())
+        let words: Vec<&[u8]> = new.map(|(name, _)| &**name).collect();
+        NewNames(Needles::new(&words))
     }
 
     /// Where signs of device code and launches stand, by their first bytes.
     pub(super) fn places<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (usize, usize)> + 'a {
-        self.finder.iter().flat_map(move |finder| finder.find_iter(text)).map(|found| (found.start(), found.end()))
+        self.finder.iter().flat_map(move |finder| finder.places(text)).map(|Found { start, end, .. }| (start, end))
     }
 
     fn build(&mut self) {
         let macros = self.names.iter().filter(|(_, meaning)| meaning.global || meaning.device);
         let mut words: Vec<&[u8]> = macros.map(|(name, _)| &**name).collect();
-        words.sort_unstable();
         words.extend(SIGNS.iter().map(|sign| sign.as_bytes()));
-        // A table of all states would be filled in the square of a name's length where the name repeats itself.
-        let is_long = words.iter().map(|word| word.len()).sum::<usize>() > LONG;
-        let kind = match self.is_for_many {
-            true if is_long => Some(AhoCorasickKind::ContiguousNFA),
-            true => None,
-            false => Some(AhoCorasickKind::NoncontiguousNFA),
-        };
-        self.finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).kind(kind).build(words).ok();
+        // Of a name and the beginning of it the name counts.
+        words.sort_unstable_by_key(|word| std::cmp::Reverse(word.len()));
+        self.finder = Needles::new(&words);
     }
 }
 
 /// Names of macros that became known after files were read.
 #[derive(Debug, Clone)]
-pub struct NewNames(Option<AhoCorasick>);
+pub struct NewNames(Option<Needles>);
 
 impl NewNames {
     /// Whether a text holds one of them.
     #[must_use]
     pub fn are_in(&self, text: &[u8]) -> bool {
-        self.0.as_ref().is_none_or(|finder| finder.is_match(text))
+        self.0.as_ref().is_none_or(|finder| finder.are_in(text))
     }
 }
 

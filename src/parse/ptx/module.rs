@@ -3,11 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
-
 use super::body::{self, Body};
 use super::lexer::{Cursor, Fault};
 use crate::model::{Arch, BlockSize, Bounds, Function, InputFacts, Kind, Module, Origin, Report};
+use crate::parse::needles::Needles;
 
 /// Why a file could not be read to its end, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,12 +136,10 @@ impl Outline {
         if self.shared.is_empty() {
             return;
         }
-        let names = self.shared.iter().map(|name| &text[name.clone()]);
-        // One pass over the functions, however many names there are. A table of all states would be filled in the square of a
-        // name's length where the name repeats itself.
-        let names = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(names).ok();
+        let names: Vec<&[u8]> = self.shared.iter().map(|name| &text[name.clone()]).collect();
+        let names = Needles::new(&names);
         for function in &mut self.functions {
-            if names.as_ref().is_none_or(|names| names.is_match(&text[function.body.clone()])) {
+            if names.as_ref().is_none_or(|names| names.are_in(&text[function.body.clone()])) {
                 function.shared = None;
             }
         }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use crate::parse::needles::Needles;
 
 /// The text of one function's body, and where its parts come from.
 #[derive(Debug, Default)]
@@ -97,8 +97,8 @@ impl Output {
 }
 
 /// Words without which no thread of a function is told from another, nor passes values to one.
-static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::new([
+static WORDS: LazyLock<Option<Needles>> = LazyLock::new(|| {
+    Needles::new(&[
         "threadIdx",
         "thread_rank",
         "thread_index",
@@ -113,10 +113,9 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         "__all",
         "__ballot",
     ])
-    .ok()
 });
 
 /// Whether a body may tell threads apart.
 pub(super) fn may_matter(body: &[u8]) -> bool {
-    WORDS.as_ref().is_none_or(|words| words.is_match(body))
+    WORDS.as_ref().is_none_or(|words| words.are_in(body))
 }

@@ -34,7 +34,7 @@ pub struct Active {
     pub basis: Basis,
     /// Its group.
     pub group: Group,
-    /// True where a person set the level to allow: its findings are counted, not shown.
+    /// True where a person set the level to allow, and the rule is not silent of itself: its findings are counted, not shown.
     pub allowed: bool,
     /// True where a person set the level.
     pub asked: bool,
@@ -64,7 +64,7 @@ pub fn activate(settings: &Settings) -> Vec<Active> {
             level,
             basis: head.basis,
             group: head.group,
-            allowed: set == Some(Level::Allow),
+            allowed: set == Some(Level::Allow) && head.level > Level::Allow,
             asked: set.is_some(),
             set_by,
             armed,

@@ -656,6 +656,10 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             Op::Tensor => return Ok(self.data(flavour(one), key, 21)),
             Op::Bar => return Ok(self.symbol(Span::Block, Flavour::Integer, key, 22).map(|bits| bits & 1)),
             Op::Match if !one.mods.is_all() => {}
+            // What groups of lanes find out, each for itself.
+            Op::Match | Op::Redux if !self.known[node.0 as usize].is_warp_uniform() => {
+                return Ok(self.data(Flavour::Integer, key, 23));
+            }
             Op::Match | Op::Redux => {
                 let span = self.span_of_shared(node);
                 return Ok(self.symbol(span, Flavour::Integer, key, 23));

@@ -1,6 +1,6 @@
 //! One function from its statements to the judgement of each of its branches.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::Shape;
 use super::cfg::{Block, Cfg};
@@ -10,7 +10,7 @@ use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
 use super::rows::checks_x;
-use super::slice::{Strides, is_bound, parameters};
+use super::slice::{Strides, is_bound, is_masked, parameters};
 use super::steps::Spread;
 use super::value::{ALL, Extent, LANES, SOME, Value};
 use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, Witness, judge, may_matter};
@@ -31,6 +31,8 @@ pub struct Branch {
     pub spread: Option<Spread>,
     /// Whether it leaves a loop.
     pub is_loop: bool,
+    /// The innermost loop that it leaves.
+    pub leaves: Option<u32>,
     /// The guard before a loop: its line is that of the loop's own branch.
     pub guards: Option<u32>,
     /// The cost of the side that is taken, and of the other; `None` where the function is too large to tell.
@@ -160,6 +162,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
         }
         let Some(mut branch) = plain(task, &cfg, &mut costs, block) else { continue };
         barriers.attach(&cfg, &mut costs, block, &mut branch);
+        branch.leaves = left_loop(&cfg, block);
         branch.guards = guarded_loop(&cfg, block);
         branch.chain = chain(code, &cfg, block, &at_block, &found);
         at_block.insert(block, u32::try_from(found.len()).unwrap_or(u32::MAX));
@@ -184,10 +187,21 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
         by_index: Evaluator::new(&given, &mut regions, Mode::Index, ALL),
         by_data: Evaluator::new(&given, &mut data_regions, Mode::Data, ALL),
     };
-    let mut look = Look { task, given: &given, left: task.budget.function, budget: task.budget, strides: None };
+    let mut look =
+        Look { task, given: &given, left: task.budget.function, budget: task.budget, strides: None, parting: None };
     let all = || blocks.iter().copied().enumerate();
     for (at, block) in all() {
         look.by_index(block, &mut found[at], &mut evaluators);
+    }
+    // What a guard decides is told of its loop, unless all lanes that come there leave that together.
+    let parting = parting_loops(&cfg, &found, &blocks);
+    let decides_alone = |branch: &Branch| branch.guards.is_some_and(|one| !parting.contains(&one));
+    let alone: Vec<usize> = (0..found.len()).filter(|at| decides_alone(&found[*at])).collect();
+    look.parting = Some(parting);
+    for at in alone {
+        look.by_index(blocks[at], &mut found[at], &mut evaluators);
+    }
+    for (at, block) in all() {
         let node = decisions[block as usize].map(|decision| decision.node);
         let leaves_out = has_short_rows(task.shape) && leaves_out(&found[at]);
         found[at].checks_row = leaves_out && node.is_some_and(|node| checks_x(&graph, node));
@@ -221,6 +235,21 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     Found { branches: found, calls, reports, not_followed: false }
 }
 
+/// The loops with a branch that lanes leave them apart at, or of which nothing is known.
+fn parting_loops(cfg: &Cfg, found: &[Branch], blocks: &[Block]) -> HashSet<u32> {
+    let mut parting = HashSet::new();
+    for (branch, block) in found.iter().zip(blocks) {
+        let leaves = |one: &u32| leaves(cfg, *block, *one);
+        let is_together = |judgement: Judgement| {
+            matches!(judgement.verdict, Verdict::WarpUniform | Verdict::BoundarySplit) && !branch.split.by_data
+        };
+        if !branch.judgement.is_some_and(is_together) {
+            parting.extend(cfg.loops_of(*block).filter(leaves));
+        }
+    }
+    parting
+}
+
 /// Why parts of a `switch` are silent that lanes part at.
 const TOLD_AT_FIRST: &str = "told at the first of these comparisons";
 const ONE_CASE: &str = "no lanes of one warp take different cases";
@@ -236,6 +265,19 @@ fn told_at_first(found: &mut [Branch], cause: Verdict) {
         if let (Some(judgement), Some(_)) = (is_told(&found[at]), root.and_then(is_told)) {
             found[at].judgement = Some(Judgement { advice: Advice::Silent, reason: TOLD_AT_FIRST, ..judgement });
         }
+    }
+}
+
+/// Of the guard of a loop and a branch that leaves it, behind both of which a barrier is missed, the louder is told.
+pub(super) fn told_at_loop(branches: &mut [Branch]) {
+    let waits = |branch: &Branch| branch.judgement.filter(|one| one.verdict == Verdict::BarrierInDivergent);
+    for guard in 0..branches.len() {
+        let (Some(one), Some(judgement)) = (branches[guard].guards, waits(&branches[guard])) else { continue };
+        let own = (0..branches.len()).filter(|at| branches[*at].leaves == Some(one));
+        let Some((at, of_loop)) = own.filter_map(|at| Some((at, waits(&branches[at])?))).next() else { continue };
+        let (silent, judgement) = if of_loop.advice >= judgement.advice { (guard, judgement) } else { (at, of_loop) };
+        let reason = "told once for this loop";
+        branches[silent].judgement = Some(Judgement { advice: Advice::Silent, reason, ..judgement });
     }
 }
 
@@ -331,6 +373,7 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
         split: Split::default(),
         spread: None,
         is_loop,
+        leaves: None,
         guards: None,
         sides,
         ways: u32::try_from(successors.len()).unwrap_or(u32::MAX),
@@ -413,6 +456,8 @@ struct Look<'l, 'c, 't> {
     left: u64,
     /// Loops whose lanes start a step apart, once they were looked for.
     strides: Option<Strides>,
+    /// Loops that lanes leave one after the other, or may, once that is known: until then any may be such a loop.
+    parting: Option<HashSet<u32>>,
 }
 
 impl<'c, 't> Look<'_, 'c, 't> {
@@ -431,7 +476,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             data: Split { reached: 1.0, ..Split::default() },
             spread: None,
             is_loop: branch.is_loop,
-            is_guard: branch.guards.is_some(),
+            is_guard: branch.guards.is_some_and(|one| self.parting.as_ref().is_none_or(|all| all.contains(&one))),
             sides: branch.sides,
             several: branch.ways > 2,
             barrier: branch.missed,
@@ -441,6 +486,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             is_scan: false,
             is_strided: false,
             is_bound: false,
+            is_masked: false,
             parameters: 0,
         }
     }
@@ -550,6 +596,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             let graph = given.graph;
             evidence.is_scan = hands_up(graph.code(), self.cfg(), block);
             evidence.is_bound = !branch.is_loop && evidence.index.threshold && is_bound(graph, given.known, node);
+            evidence.is_masked = !branch.is_loop && is_masked(graph, given.known, node);
             evidence.parameters = parameters(graph, node);
             let strides = self.strides.get_or_insert_with(|| {
                 Strides::find(graph, given.known, given.decisions, &mut evaluators.few, self.task.budget.branch)
@@ -618,8 +665,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
 
     fn spread(&mut self, block: Block, evaluator: &mut Evaluator<'_, 'c, 't>) -> Option<Spread> {
         let cfg = self.cfg();
-        let leaves = |one: &u32| cfg.successors(block).iter().any(|to| !cfg.is_in_loop(*to, *one));
-        let one = cfg.loops_of(block).find(leaves)?;
+        let one = left_loop(cfg, block)?;
         let allowance = (2 * self.budget.branch).min(self.left);
         evaluator.allow(allowance);
         let spread = evaluator.spread(one, block);
@@ -647,6 +693,16 @@ fn hands_up(code: &Code<'_>, cfg: &Cfg, block: Block) -> bool {
         let one = &code.instructions[at as usize];
         one.op == Op::Shfl && one.mods.is_up()
     })
+}
+
+/// Whether a way of a block's branch leads out of a loop that holds it.
+fn leaves(cfg: &Cfg, block: Block, one: u32) -> bool {
+    cfg.successors(block).iter().any(|to| !cfg.is_in_loop(*to, one))
+}
+
+/// The innermost loop that a way of a block's branch leads out of.
+fn left_loop(cfg: &Cfg, block: Block) -> Option<u32> {
+    cfg.loops_of(block).find(|one| leaves(cfg, block, *one))
 }
 
 /// The loop that a branch only decides to enter: one side begins with it, and the other is where it leads.
@@ -752,23 +808,29 @@ impl Barriers {
 
     /// Finds a barrier on one of the sides of a block's branch, and what becomes of those that miss it.
     fn attach(&self, cfg: &Cfg, costs: &mut Costs<'_>, block: Block, branch: &mut Branch) {
-        let has = |side: Side| side.has.any(Traits::BARRIER);
-        let Some((taken, other)) = branch.sides.filter(|(taken, other)| has(*taken) || has(*other)) else { return };
+        let Some((taken, other)) = branch.sides else { return };
         let [one, two] = *cfg.successors(block) else { return };
         let stop = cfg.ipdom(block);
+        // Whoever stays in a loop comes to what stands before its branch again.
+        let left = left_loop(cfg, block);
+        let again = |to: Block| left.filter(|left| cfg.is_in_loop(to, *left)).and_then(|_| self.blocks.get(&block));
+        let has = |to: Block, side: Side| side.has.any(Traits::BARRIER) || again(to).is_some();
+        if !has(one, taken) && !has(two, other) {
+            return;
+        }
         let mut first = None;
         let mut counts = [0; 2];
         for (at, (start, side)) in [(one, taken), (two, other)].into_iter().enumerate() {
-            if has(side) {
+            if has(start, side) {
                 let mut blocks = Vec::new();
                 let _ = costs.each_block(block, start, stop, &mut |_, _, here| blocks.push(here));
-                let barriers = || blocks.iter().filter_map(|here| self.blocks.get(here));
+                let barriers = || blocks.iter().filter_map(|here| self.blocks.get(here)).chain(again(start));
                 first = first.or(barriers().map(|(first, _)| *first).min());
                 counts[at] = barriers().map(|(_, count)| count).sum::<u32>();
             }
         }
         branch.barrier = first;
-        let both = has(taken) && has(other);
+        let both = has(one, taken) && has(two, other);
         // A loop runs its barriers more than once, and the compiler may have unrolled it on one side only.
         let turns = taken.has.and(other.has).any(Traits::LOOP);
         // What they do before they exit makes no barrier wait.

@@ -6,8 +6,9 @@ use hashbrown::HashSet;
 use super::Shape;
 use super::cfg::{Block, NONE};
 use super::graph::{Graph, Node, Source};
+use super::op::is_whole_warp;
 use super::region::Regions;
-use crate::parse::ptx::{Cond, Op, Operand, Space, Special};
+use crate::parse::ptx::{Cond, Instruction, Op, Operand, Space, Special};
 
 /// Equal on the whole block.
 pub const BLOCK: u8 = 6;
@@ -461,12 +462,19 @@ impl Solver<'_, '_, '_> {
                 }
             }
             Op::Shfl => {
-                let lane = input(1).is_warp_uniform() && one.mods.is_index();
+                let is_whole = constant(2).is_some_and(is_whole_warp);
+                let lane = input(1).is_warp_uniform() && one.mods.is_index() && is_whole;
                 let grain = if lane || input(0).is_warp_uniform() { WARP } else { 0 };
                 Known { grain, ..all }
             }
-            Op::Vote | Op::Redux | Op::Activemask => Known { grain: WARP, index: false, ..all },
-            Op::Match if one.mods.is_all() => Known { grain: WARP, index: false, ..all },
+            Op::Activemask => Known { grain: WARP, index: false, ..all },
+            // Lanes that name different lanes find out something together in groups.
+            Op::Vote | Op::Redux | Op::Match if !input(1).is_warp_uniform() && !is_match_any(one) => match one.op {
+                Op::Vote => all,
+                _ => Known { index: false, ..Known::DATA.meet(all) },
+            },
+            Op::Vote | Op::Redux => Known { grain: WARP, index: false, ..all },
+            Op::Match if !is_match_any(one) => Known { grain: WARP, index: false, ..all },
             Op::Match | Op::Atom | Op::Tensor => Known::DATA.meet(all),
             Op::Elect => Known::LANE,
             // What all threads of the block find out together.
@@ -475,6 +483,11 @@ impl Solver<'_, '_, '_> {
             _ => all,
         })
     }
+}
+
+/// Whether each lane is told which others have the same, which is other for each.
+fn is_match_any(one: &Instruction) -> bool {
+    one.op == Op::Match && !one.mods.is_all()
 }
 
 impl Known {
@@ -661,6 +674,17 @@ mod tests {
         let some = "setp.eq.u32 %p1, %r2, 3; vote.sync.ballot.b32 %r1, %p1, -1;";
         assert_eq!(grain(&format!("{t} {some}")), WARP);
         assert_eq!(grain(&format!("{t} match.any.sync.b32 %r1, %r2, -1;")), 0);
+    }
+
+    #[test]
+    fn what_a_part_of_a_warp_exchanges_is_equal_in_that_part_alone() {
+        let t = "mov.u32 %r2, %tid.x;";
+        assert_eq!(grain(&format!("{t} shfl.sync.idx.b32 %r1, %r2, 0, 4127, -1;")), 0);
+        assert_eq!(grain(&format!("{t} shfl.sync.idx.b32 %r1, %r2, 0, %r3, -1;")), 0);
+        let own = format!("{t} and.b32 %r4, %r2, 24; shl.b32 %r5, 255, %r4; setp.eq.u32 %p1, %r2, 3;");
+        assert_eq!(grain(&format!("{own} vote.sync.ballot.b32 %r1, %p1, %r5;")), 0);
+        assert_eq!(grain(&format!("{own} redux.sync.add.s32 %r1, %r2, %r5;")), 0);
+        assert_eq!(grain(&format!("{own} vote.sync.ballot.b32 %r1, %p1, 255;")), WARP);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::Shape;
 use super::eval::Arguments;
-use super::function::{self, Among, Branch, Budget, Call, Task, Which, agreed};
+use super::function::{self, Among, Branch, Budget, Call, Task, Which, agreed, told_at_loop};
 use super::hints::Hints;
 use super::verdict::{Advice, Judgement};
 use crate::model::{Function, Kind, Module, Names};
@@ -221,6 +221,7 @@ impl<'m> Plan<'m> {
             (false, false) => Among::Shapes,
         };
         let mut branches = agreed(found, among);
+        told_at_loop(&mut branches);
         let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();
         let locations =
             Locations::of(&self.module.text, body, &statements, &|file| self.module.is_header_of_toolkit(file));

@@ -11,8 +11,9 @@ fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
+/// A number of so many bits with its sign.
 #[inline]
-fn signed(value: u64, bits: u32) -> i64 {
+pub(super) fn signed(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.clamp(1, 64);
     (value << shift).cast_signed() >> shift
 }
@@ -51,7 +52,8 @@ pub(super) fn compute(one: &Instruction, place: u16, destinations: usize, args: 
         },
         Op::Cvt => args.first().map_or_else(|| unknown(one, place, args), |arg| converted(one, arg)),
         Op::Shfl => {
-            let is_one_lane = one.mods.is_index() && args.get(1).is_some_and(|lane| lane.span() != Span::Thread);
+            let reads_one = one.mods.is_index() && args.get(1).is_some_and(|lane| lane.span() != Span::Thread);
+            let is_one_lane = reads_one && args.get(2).and_then(Value::as_constant).is_some_and(is_whole_warp);
             let value = shuffled(one, place, args, extent);
             if is_one_lane { value.condensed(extent).as_shared() } else { value }
         }
@@ -323,23 +325,36 @@ fn shuffled(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Va
     value.exchange(by, extent, |values, by, own| values[read(by, own).0.min(values.len() - 1)])
 }
 
+/// Whether the third operand of `shfl` leaves the warp whole, and not in segments.
+pub(super) fn is_whole_warp(clamp: u64) -> bool {
+    clamp >> 8 & 31 == 0
+}
+
 fn voted(one: &Instruction, args: &[Value], extent: Extent) -> Value {
     let Some(value) = args.first() else { return Value::constant(0) };
     let mods = one.mods;
+    let outcome = |ballot: u64, all: u64| match () {
+        () if mods.is_ballot() => ballot,
+        () if mods.is_any() => u64::from(ballot != 0),
+        () if mods.is_all() => u64::from(ballot == all),
+        () => u64::from(ballot == 0 || ballot == all),
+    };
+    // Lanes that name different lanes vote in groups.
+    if let Some(mask) = args.get(1).filter(|mask| mask.span() == Span::Thread) {
+        return value.exchange(mask, extent, |values, mask, _| outcome(ballot(values, u32::MAX) & mask, mask));
+    }
     value.by_warp(extent, |values, lanes| {
         let all = u32::MAX >> (LANES - lanes);
-        let ballot = match values {
-            [one] => u64::from(if *one != 0 { all } else { 0 }),
-            each => (0..).zip(each).fold(0, |ballot, (lane, truth)| ballot | u64::from(*truth != 0) << lane),
-        };
-        let all = u64::from(all);
-        match () {
-            () if mods.is_ballot() => ballot,
-            () if mods.is_any() => u64::from(ballot != 0),
-            () if mods.is_all() => u64::from(ballot == all),
-            () => u64::from(ballot == 0 || ballot == all),
-        }
+        outcome(ballot(values, all), u64::from(all))
     })
+}
+
+/// The lanes that have a truth, of the lanes of a warp.
+fn ballot(values: &[u64], all: u32) -> u64 {
+    match values {
+        [one] => u64::from(if *one != 0 { all } else { 0 }),
+        each => (0..).zip(each).fold(0, |ballot, (lane, truth)| ballot | u64::from(*truth != 0) << lane),
+    }
 }
 
 /// `match.any`: for each lane the lanes of its warp that have the same.
@@ -661,6 +676,16 @@ mod tests {
             ("sad.s32 %r1, %r2, %r3, %r4", &[0xffff_fffe, 5, 100], 107),
             ("sad.u32 %r1, %r2, %r3, %r4", &[0xffff_fffe, 5, 100], 93),
         ]);
+    }
+
+    #[test]
+    fn lanes_that_name_others_vote_in_groups() {
+        let third = Value::of_threads(EXTENT, |thread| u64::from(thread % LANES == 9));
+        let groups = Value::of_threads(EXTENT, |thread| 0xff << (thread % LANES & 24));
+        let any = &results("vote.sync.any.pred %p1, %p2, %r1", &[third.clone(), groups.clone()])[0];
+        let ballot = &results("vote.sync.ballot.b32 %r1, %p2, %r2", &[third, groups])[0];
+        let at = |value: &Value| [0, 8, 15, 16].map(|thread| value.at(0, thread));
+        assert_eq!((at(any), at(ballot)), ([0, 1, 1, 0], [0, 0x200, 0x200, 0]));
     }
 
     #[test]

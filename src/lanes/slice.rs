@@ -7,6 +7,7 @@ use super::cfg::{Block, Cfg};
 use super::eval::Evaluator;
 use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known};
+use super::op::signed;
 use super::value::{LANES, Value};
 use crate::parse::ptx::{Cond, Op, Operand, Space};
 
@@ -70,6 +71,27 @@ pub fn is_bound(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
     false
 }
 
+/// Whether lanes part only where each of them looks at a bit of its own of a number that is the same for them, and is no
+/// constant: `(n >> lane) & 1`, `n & (1 << lane)`.
+#[must_use]
+pub fn is_masked(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
+    let is_shared = |node: &Node| known[node.0 as usize].is_warp_uniform();
+    let is_given = |node: &Node| is_shared(node) && known[node.0 as usize].as_constant().is_none();
+    let mut node = node;
+    for _ in 0..8 {
+        node = moved(graph, node);
+        let Source::Result { instruction, .. } = graph.source(node) else { return false };
+        let inputs = graph.inputs(node);
+        node = match (graph.code().instructions[instruction as usize].op, inputs) {
+            (Op::And, [a, b]) if is_given(a) != is_given(b) && (!is_shared(a) || !is_shared(b)) => return true,
+            (Op::Shr | Op::Bfe, [number, bit, ..]) if is_given(number) && !is_shared(bit) => return true,
+            (Op::And | Op::Setp | Op::Xor | Op::Not, [value, others @ ..]) if others.iter().all(is_shared) => *value,
+            _ => return false,
+        };
+    }
+    false
+}
+
 /// A loop whose lanes start no more than a step apart and then move alike: none of them takes more than one turn more than
 /// another one of its warp.
 #[derive(Debug)]
@@ -128,12 +150,13 @@ impl Strides {
             if known[at as usize].is_warp_uniform() {
                 continue;
             }
-            let Some((start, step)) = stepped(graph, cfg, node, number) else { continue };
+            let Some(Stepped { start, step, width }) = stepped(graph, cfg, node, number) else { continue };
             few.allow(work);
             let header = graph.block(node);
             let values = few.value_at(start, header).and_then(|from| Ok((from, few.value_at(step, header)?)));
             let threads = few.extent().threads;
-            let is_close = |group: usize| values.as_ref().is_ok_and(|(from, by)| is_close(from, by, threads, group));
+            let is_close =
+                |group: usize| values.as_ref().is_ok_and(|(from, by)| is_close(from, by, width, threads, group));
             let is_of_warp = is_close(LANES);
             let is_of_block = is_parameter(graph, step) || is_close(threads);
             if is_of_warp || is_of_block {
@@ -183,10 +206,20 @@ fn bound(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> Option<Node> {
     uniform.filter(|_| is_one).map(|one| moved(graph, one))
 }
 
-/// Where a variable of a loop starts, and the step that it takes at each turn.
-fn stepped(graph: &Graph<'_, '_>, cfg: &Cfg, node: Node, number: u32) -> Option<(Node, Node)> {
+/// A variable of a loop that takes one step at each turn.
+struct Stepped {
+    /// Where it starts.
+    start: Node,
+    /// The step, which may go down.
+    step: Node,
+    /// Bits of both.
+    width: u32,
+}
+
+/// The variable that a value at a loop's header is, if it takes the same step on every way back.
+fn stepped(graph: &Graph<'_, '_>, cfg: &Cfg, node: Node, number: u32) -> Option<Stepped> {
     let header = graph.block(node);
-    let (mut start, mut step) = (None, None);
+    let (mut start, mut step, mut width) = (None, None, u64::BITS);
     for (from, input) in cfg.predecessors(header).iter().zip(graph.inputs(node)) {
         if !cfg.loops[number as usize].latches.contains(from) {
             if start.replace(*input).is_some_and(|before| before != *input) {
@@ -208,8 +241,9 @@ fn stepped(graph: &Graph<'_, '_>, cfg: &Cfg, node: Node, number: u32) -> Option<
         if step.replace(by).is_some_and(|before| before != by) {
             return None;
         }
+        width = width.min(one.kind.width());
     }
-    start.zip(step)
+    Some(Stepped { start: start?, step: step?, width })
 }
 
 /// What a value is that `mov` and `cvt` only carry on.
@@ -267,22 +301,21 @@ fn is_parameter(graph: &Graph<'_, '_>, node: Node) -> bool {
     }
 }
 
-/// Whether the threads of each group start no more than a step apart.
-fn is_close(from: &Value, by: &Value, threads: usize, group: usize) -> bool {
+/// Whether the threads of each group start no more than a step apart, whether that goes up or down.
+fn is_close(from: &Value, by: &Value, width: u32, threads: usize, group: usize) -> bool {
     let rows = from.rows().max(by.rows());
     let warps = |first: usize| first / LANES..(first + group).min(threads).div_ceil(LANES);
     (0..rows).all(|environment| {
         (0..threads).step_by(group.max(1)).all(|first| {
-            let (mut least, mut most) = (u64::MAX, 0);
+            let (mut least, mut most) = (i64::MAX, i64::MIN);
             for warp in warps(first) {
-                let starts = from.of_warp(environment, warp);
-                least = starts.iter().fold(least, |least, one| least.min(*one));
-                most = starts.iter().fold(most, |most, one| most.max(*one));
+                let starts = from.of_warp(environment, warp).iter().map(|start| signed(*start, width));
+                (least, most) = starts.fold((least, most), |(least, most), one| (least.min(one), most.max(one)));
             }
-            let apart = most.saturating_sub(least);
+            let apart = most.abs_diff(least);
             warps(first).all(|warp| {
-                let steps = by.of_warp(environment, warp);
-                steps.iter().all(|step| *step > 0 && apart <= *step)
+                let mut steps = by.of_warp(environment, warp).iter().map(|step| signed(*step, width).unsigned_abs());
+                steps.all(|step| step > 0 && apart <= step)
             })
         })
     })
@@ -430,6 +463,21 @@ mod tests {
     }
 
     #[test]
+    fn steps_may_go_down_and_lanes_further_apart_than_one_are_told_then_too() {
+        let down = |step: u32| {
+            format!(
+                "mov.u32 %r3, %tid.x; and.b32 %r4, %r3, 31; add.s32 %r8, %r4, 600;
+                L: {LONG} {LONG} add.s32 %r8, %r8, -{step}; setp.gt.s32 %p4, %r8, 0; @%p4 bra L; END: ret;"
+            )
+        };
+        assert_eq!(advice(&down(32)), [Advice::Silent]);
+        let one =
+            "mov.u32 %r3, %tid.x; and.b32 %r8, %r3, 31; L: add.s32 %r8, %r8, -1; setp.gt.s32 %p4, %r8, -1; @%p4 bra L;
+            END: ret;";
+        assert_eq!(advice(one), [Advice::Warn]);
+    }
+
+    #[test]
     fn a_choice_by_lane_before_such_a_loop_is_told() {
         let text = format!(
             "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 0; @%p1 bra A;
@@ -449,6 +497,36 @@ mod tests {
         };
         assert_eq!(advice(&text("mov.u32 %r2, 12;")), [Advice::Warn]);
         assert_eq!(advice(&text("shr.u32 %r2, %r2, 2; and.b32 %r2, %r2, 15; add.s32 %r2, %r2, 8;")), [Advice::Note]);
+    }
+
+    #[test]
+    fn a_choice_by_lane_is_told_where_the_loop_behind_it_parts_nobody() {
+        let guarded = |choice: &str, bound: &str| {
+            format!(
+                "mov.u32 %r3, %tid.x; {choice} setp.eq.u32 %p1, %r4, 0; @%p1 bra END; mov.u32 %r5, 0;
+                L: {LONG} add.s32 %r5, %r5, 1; setp.lt.s32 %p4, %r5, {bound}; @%p4 bra L; END: ret;"
+            )
+        };
+        let odd = "and.b32 %r4, %r3, 1;";
+        assert_eq!(advice(&guarded(odd, "16")), [Advice::Warn, Advice::Silent]);
+        // Half of the lanes take sixteen turns, and the others none.
+        assert_eq!(advice(&guarded("and.b32 %r4, %r3, 16;", "%r4")), [Advice::Warn, Advice::Silent]);
+        // As many turns as the lane has: that is told of the loop.
+        assert_eq!(advice(&guarded("and.b32 %r4, %r3, 31;", "%r4")), [Advice::Silent, Advice::Warn]);
+    }
+
+    #[test]
+    fn a_bit_of_a_number_that_is_known_at_run_time_makes_a_note_and_of_a_constant_a_warning() {
+        let text = |bits: &str| {
+            format!(
+                "ld.param.u32 %r2, [n]; mov.u32 %r3, %tid.x; and.b32 %r4, %r3, 31; {bits} and.b32 %r6, %r5, 1;
+                setp.eq.s32 %p1, %r6, 0; @%p1 bra END; {LONG} {LONG} END: ret;"
+            )
+        };
+        assert_eq!(advice(&text("shr.u32 %r5, %r2, %r4;")), [Advice::Note]);
+        assert_eq!(advice(&text("and.b32 %r5, %r2, %r4;")), [Advice::Note]);
+        assert_eq!(advice(&text("mov.u32 %r2, 0x5555; shr.u32 %r5, %r2, %r4;")), [Advice::Warn]);
+        assert_eq!(advice(&text("add.s32 %r5, %r2, %r4;")), [Advice::Warn]);
     }
 
     #[test]

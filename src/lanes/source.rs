@@ -68,6 +68,7 @@ mod tests {
             is_scan: false,
             is_strided: false,
             is_bound: false,
+            is_masked: false,
             parameters: 0,
             is_source: true,
         }

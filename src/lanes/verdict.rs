@@ -312,6 +312,8 @@ pub struct Evidence {
     pub is_strided: bool,
     /// It compares a place with a number that is known only when the kernel runs.
     pub is_bound: bool,
+    /// Each lane looks at a bit of its own of a number that is known only when the kernel runs, and may be all zeros or ones.
+    pub is_masked: bool,
     /// Parameters of the kernel that the condition is made of.
     pub parameters: u32,
 }
@@ -542,8 +544,8 @@ fn confidence(evidence: &Evidence) -> Confidence {
     let steady =
         if evidence.is_loop { spread.is_some_and(|spread| spread.share >= STEADY) } else { index.robust >= STEADY };
     let chosen = evidence.parameters >= 2 && !steady;
-    let is_low =
-        (!is_edge && (unclear || rare || chosen || index.guessed || evidence.is_bound)) || !evidence.shape_known;
+    let hangs = unclear || rare || chosen || index.guessed || evidence.is_bound || evidence.is_masked;
+    let is_low = (!is_edge && hangs) || !evidence.shape_known;
     if is_low { Confidence::Low } else { Confidence::High }
 }
 
@@ -641,6 +643,7 @@ mod tests {
             is_scan: false,
             is_strided: false,
             is_bound: false,
+            is_masked: false,
             parameters: 0,
         }
     }

@@ -23,6 +23,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         if judgement.verdict != Verdict::BarrierInDivergent {
             return None;
         }
+        let level = loudest(found)?;
         // The branch before a loop of a source and the one that leaves it are one statement.
         let statement = found.module.positions().and_then(|positions| positions.statement(found.branch.at));
         if statement
@@ -30,7 +31,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         {
             return None;
         }
-        Some((1.0 + found.branch.split.mean, loudest(found)?))
+        Some((1.0 + found.branch.split.mean, level))
     });
 }
 
@@ -272,6 +273,35 @@ mod tests {
     fn a_branch_that_the_block_takes_as_one_is_silent() {
         assert!(lint(&one_sided("setp.ge.u32 %p1, %n, 100;", WAIT), &[]).is_empty());
         assert!(lint(&one_sided("mov.u32 %r1, %ctaid.x; setp.ge.u32 %p1, %r1, 100;", WAIT), &[]).is_empty());
+    }
+
+    /// A loop of one block of code, whose threads take `turns` turns, and one more.
+    fn waiting_turns(turns: &str, step: &str, more: &str) -> Vec<String> {
+        let body = format!("{turns}\nLOOP:\n{WAIT}fma.rn.f32 %x, %x, %x, %x;\n{step}\n@%p1 bra LOOP;\n{more}");
+        lint(&kernel(&body), &[])
+    }
+
+    #[test]
+    fn a_barrier_in_front_of_the_branch_that_leaves_its_loop_is_missed_too() {
+        let down = "add.s32 %r1, %r1, -1; setp.gt.s32 %p1, %r1, -1;";
+        let miss = "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and goes on to \
+                    other code";
+        assert_eq!(waiting_turns("and.b32 %r1, %t, 7;", down, ""), [miss]);
+        assert_eq!(waiting_turns("shr.u32 %r1, %t, 5;", down, ""), [miss]);
+        assert_eq!(waiting_turns("mov.u32 %r1, %t;", down, WAIT), [miss]);
+        assert!(waiting_turns("mov.u32 %r1, %n;", down, "").is_empty());
+        assert!(waiting_turns("mov.u32 %r1, %ctaid.x;", down, WAIT).is_empty());
+        let strided = waiting_turns("mov.u32 %r1, %t;", "add.s32 %r1, %r1, 256; setp.lt.s32 %p1, %r1, 300;", "");
+        assert!(strided.len() == 1 && strided[0].starts_with("warning["), "{strided:?}");
+    }
+
+    #[test]
+    fn a_loop_and_its_guard_are_one_finding() {
+        let guarded = format!(
+            "and.b32 %r1, %t, 7; setp.eq.u32 %p1, %r1, 0;\n@%p1 bra PAST;\nLOOP:\n{WAIT}add.s32 %r1, %r1, -1;\n\
+             setp.gt.s32 %p1, %r1, 0;\n@%p1 bra LOOP;\nPAST:\nneg.f32 %x, %x;"
+        );
+        assert_eq!(lint(&kernel(&guarded), &[]).len(), 1);
     }
 
     #[test]

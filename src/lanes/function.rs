@@ -194,7 +194,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
         look.by_index(block, &mut found[at], &mut evaluators);
     }
     // What a guard decides is told of its loop, unless all lanes that come there leave that together.
-    let parting = parting_loops(&cfg, &found, &blocks);
+    let parting = parting_loops(&look, &found, &blocks);
     let decides_alone = |branch: &Branch| branch.guards.is_some_and(|one| !parting.contains(&one));
     let alone: Vec<usize> = (0..found.len()).filter(|at| decides_alone(&found[*at])).collect();
     look.parting = Some(parting);
@@ -235,16 +235,16 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     Found { branches: found, calls, reports, not_followed: false }
 }
 
-/// The loops with a branch that lanes leave them apart at, or of which nothing is known.
-fn parting_loops(cfg: &Cfg, found: &[Branch], blocks: &[Block]) -> HashSet<u32> {
+/// The loops with a branch that lanes leave them apart at, or may: because of data, or of what could not be followed.
+fn parting_loops(look: &Look<'_, '_, '_>, found: &[Branch], blocks: &[Block]) -> HashSet<u32> {
+    let cfg = look.cfg();
     let mut parting = HashSet::new();
     for (branch, block) in found.iter().zip(blocks) {
-        let leaves = |one: &u32| leaves(cfg, *block, *one);
-        let is_together = |judgement: Judgement| {
-            matches!(judgement.verdict, Verdict::WarpUniform | Verdict::BoundarySplit) && !branch.split.by_data
-        };
-        if !branch.judgement.is_some_and(is_together) {
-            parting.extend(cfg.loops_of(*block).filter(leaves));
+        let is_together =
+            |judgement: Judgement| matches!(judgement.verdict, Verdict::WarpUniform | Verdict::BoundarySplit);
+        let by_data = look.known(*block).is_none_or(|known| known.data && !known.is_warp_uniform());
+        if by_data || !branch.judgement.is_some_and(is_together) {
+            parting.extend(cfg.loops_of(*block).filter(|one| leaves(cfg, *block, *one)));
         }
     }
     parting

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 use super::cfg::{Block, Cfg};
 use super::eval::Evaluator;
 use super::graph::{Graph, Node, Source};
-use super::lattice::{Decision, Known};
+use super::lattice::{BLOCK, Decision, Known, WARP};
 use super::op::signed;
 use super::value::{LANES, Value};
 use crate::parse::ptx::{Cond, Op, Operand, Space};
@@ -101,6 +101,8 @@ struct Stride {
     around: Option<u32>,
     /// Where lanes start: what is left when steps and conversions are taken off.
     start: Node,
+    /// What threads share that start together: the lanes of a warp, or the whole block.
+    grain: u8,
     /// What the place is compared with to leave.
     bounds: Vec<Node>,
     number: u32,
@@ -147,9 +149,12 @@ impl Strides {
             let node = Node(at);
             let Source::Join(_) = graph.source(node) else { continue };
             let Some(number) = cfg.loop_headed_by(graph.block(node)) else { continue };
-            if known[at as usize].is_warp_uniform() {
-                continue;
-            }
+            // Where the warps are what starts apart, `threadIdx.y` of a row of 32, the lanes of each are together.
+            let grain = match known[at as usize].grain {
+                BLOCK.. => continue,
+                WARP => BLOCK,
+                _ => WARP,
+            };
             let Some(Stepped { start, step, width }) = stepped(graph, cfg, node, number) else { continue };
             few.allow(work);
             let header = graph.block(node);
@@ -157,15 +162,15 @@ impl Strides {
             let threads = few.extent().threads;
             let is_close =
                 |group: usize| values.as_ref().is_ok_and(|(from, by)| is_close(from, by, width, threads, group));
-            let is_of_warp = is_close(LANES);
+            let is_of_warp = grain == WARP && is_close(LANES);
             let is_of_block = is_parameter(graph, step) || is_close(threads);
             if is_of_warp || is_of_block {
                 let around = cfg.loops[number as usize].parent;
                 let exits = cfg.loops[number as usize].exits.iter();
                 let bounds =
-                    exits.filter_map(|(from, _)| bound(graph, known, decisions[*from as usize]?.node)).collect();
-                let start = core(graph, known, start);
-                strides.all.push(Stride { header, around, start, bounds, number, is_of_warp, is_of_block });
+                    exits.filter_map(|(from, _)| bound(graph, known, decisions[*from as usize]?.node, grain)).collect();
+                let start = core(graph, known, start, grain);
+                strides.all.push(Stride { header, around, start, grain, bounds, number, is_of_warp, is_of_block });
             }
         }
         strides
@@ -197,12 +202,12 @@ impl Stride {
     }
 }
 
-/// What is the same for all lanes in a comparison of integers.
-fn bound(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> Option<Node> {
+/// What is the same for all threads of `grain` in a comparison of integers.
+fn bound(graph: &Graph<'_, '_>, known: &[Known], node: Node, grain: u8) -> Option<Node> {
     let Source::Result { instruction, .. } = graph.source(node) else { return None };
     let [a, b, ..] = *graph.inputs(node) else { return None };
     let is_one = graph.code().instructions[instruction as usize].op == Op::Setp;
-    let uniform = [a, b].into_iter().find(|one| known[one.0 as usize].is_warp_uniform());
+    let uniform = [a, b].into_iter().find(|one| known[one.0 as usize].grain >= grain);
     uniform.filter(|_| is_one).map(|one| moved(graph, one))
 }
 
@@ -260,12 +265,12 @@ fn moved(graph: &Graph<'_, '_>, mut node: Node) -> Node {
     node
 }
 
-/// What is left of a place when what is the same for all lanes is taken off, and, where a remainder was run before, the turns
-/// of that.
-fn core(graph: &Graph<'_, '_>, known: &[Known], mut node: Node) -> Node {
+/// What is left of a place when what is the same for all threads of `grain` is taken off, and, where a remainder was run
+/// before, the turns of that.
+fn core(graph: &Graph<'_, '_>, known: &[Known], mut node: Node, grain: u8) -> Node {
     for _ in 0..16 {
         node = moved(graph, node);
-        let differs = |input: &&Node| !known[input.0 as usize].is_warp_uniform();
+        let differs = |input: &&Node| known[input.0 as usize].grain < grain;
         let inputs = graph.inputs(node);
         match graph.source(node) {
             Source::Result { instruction, .. }
@@ -335,7 +340,7 @@ impl Reading<'_, '_, '_> {
         if node == self.stride.start {
             return Part::Place;
         }
-        if self.known[node.0 as usize].is_warp_uniform() {
+        if self.known[node.0 as usize].grain >= self.stride.grain {
             return Part::None;
         }
         if let Some(known) = self.seen.get(&node) {

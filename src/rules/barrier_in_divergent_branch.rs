@@ -86,7 +86,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         let what = format!(
             "threads of a block of {name} may leave this loop a turn before the others, and miss the barrier in it"
         );
-        let more = ": safe only where its bound is a multiple of `blockDim.x`".to_owned();
+        let more = ": safe only where its bound is a multiple of its step".to_owned();
         return told(context, hit, Message { what, more, label: Says::Lanes }, STRIDED, exits);
     }
     let (does, help) = match found.function.arch {
@@ -118,7 +118,7 @@ const PAIRED: &str = "both sides hold a barrier: put one behind the place where 
                       them pair is no promise of CUDA's, which allows `__syncthreads()` only where the whole block decides \
                       alike";
 
-const STRIDED: &str = "round the bound up to a multiple of the block, so that all threads take as many turns, and guard the work in \
+const STRIDED: &str = "round the bound up to a multiple of the step, so that all threads take as many turns, and guard the work in \
                        the loop instead: CUDA allows `__syncthreads()` only where the whole block decides alike";
 
 const GO_ON: &str = "move the barrier out of the branch, and guard the work before and after it instead: CUDA allows \
@@ -166,11 +166,16 @@ mod tests {
                 all,
                 [
                     "warning[barrier-in-divergent-branch] threads of a block of `k` may leave this loop a turn before the \
-                     others, and miss the barrier in it: safe only where its bound is a multiple of `blockDim.x`"
+                     others, and miss the barrier in it: safe only where its bound is a multiple of its step"
                 ],
                 "{head}"
             );
         }
+        // Rows of a warp each: whole warps leave a turn before others.
+        let rows = "__global__ void __launch_bounds__(256) __block_size__((32, 8)) k(float* o, int n) {\n\
+                    for (int r = threadIdx.y; r < n; r += blockDim.y) { o[r] = 1.f; __syncthreads(); o[r] += o[0]; }\n}\n";
+        let rows = sources(&[("k.cu", rows)], &[]);
+        assert!(rows.len() == 1 && rows[0].starts_with("warning["), "{rows:?}");
         for head in [
             "for (int i = t; i < n; i++)",
             "for (int i = t; i < n; i += 32)",

@@ -6,6 +6,7 @@ mod whole;
 
 use std::ops::Range;
 
+use self::listings::Part;
 use super::assemble::{Assembler, Completeness, End, Weight};
 use super::envelope::{self, Envelope, Severity, Tool};
 use super::log::LONG_LINE;
@@ -32,6 +33,7 @@ pub(super) struct LineReader<'r> {
     pub(super) partial: Option<PartialRecord>,
     /// Inside a `cuobjdump` listing every line is looked at: lines of other tools that it may still be interrupted by.
     listing_for: u32,
+    listing_part: Part,
     /// Where the listing starts in the buffer, when it was found after the fact.
     listing_start: Option<usize>,
     /// Lines in which the frame of the last entry may come without its properties, which a filter took out.
@@ -115,6 +117,7 @@ impl<'r> LineReader<'r> {
             position: Position { input, base: 0, counted: 0, lines: 0 },
             partial: None,
             listing_for: 0,
+            listing_part: Part::default(),
             listing_start: None,
             frame_for: 0,
             met_records: false,

@@ -7,7 +7,9 @@ mod sources;
 use hashbrown::{HashMap, HashSet};
 
 use self::reserved::Reserved;
-use crate::model::{Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Place, Quote, Report, Resources};
+use crate::model::{
+    Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Place, Quote, Report, Resources,
+};
 
 /// Joins all records of each kernel. What a record without an architecture says is read as of the architectures in `gpus`,
 /// those of the GPUs that figures are asked for, where it depends on that.
@@ -212,7 +214,8 @@ mod tests {
 
     #[test]
     fn shared_memory_that_may_hold_reserved_bytes_is_unknown_until_an_architecture_is_told() {
-        let shared = |log: &str, gpus: &[Arch]| joined_for(log, gpus).kernels.last().expect("a kernel").resources.static_shared;
+        let shared =
+            |log: &str, gpus: &[Arch]| joined_for(log, gpus).kernels.last().expect("a kernel").resources.static_shared;
         let (hopper, ampere, blackwell) = (Arch::new(9, 0), Arch::new(8, 0), Arch::new(12, 0));
         let listing = " Function l:\n  REG:10 STACK:0 SHARED:1536 LOCAL:0 CONSTANT[0]:536\n";
         let linker = "nvlink info    : Function properties for 'l':\nnvlink info    : used 32 registers, used 1 barriers, 0 stack, 1536 bytes smem, 536 bytes cmem[0], 0 bytes lmem\n";

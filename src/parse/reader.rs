@@ -34,6 +34,8 @@ pub(super) struct LineReader<'r> {
     /// Inside a `cuobjdump` listing every line is looked at: lines of other tools that it may still be interrupted by.
     listing_for: u32,
     listing_part: Part,
+    /// No empty line has ended the header of the listing.
+    header_open: bool,
     /// Where the listing starts in the buffer, when it was found after the fact.
     listing_start: Option<usize>,
     /// Lines in which the frame of the last entry may come without its properties, which a filter took out.
@@ -120,6 +122,7 @@ impl<'r> LineReader<'r> {
             partial: None,
             listing_for: 0,
             listing_part: Part::default(),
+            header_open: false,
             listing_start: None,
             frame_for: 0,
             met_records: false,
@@ -173,6 +176,8 @@ impl<'r> LineReader<'r> {
         let at = At { buffer, line: range.start, column: 0 };
         let line = &buffer[range];
         if line.is_empty() {
+            // Between a carriage return and its line feed there is no line.
+            self.header_open &= !buffer[..at.line].ends_with(b"\n");
             return Understood::Nothing;
         }
         if line.len() >= LONG_LINE {

@@ -24,6 +24,7 @@ impl LineReader<'_> {
     pub(super) fn read_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {
         if self.listing_for == 0 {
             self.listing_part = Part::default();
+            self.header_open = false;
             self.look_back(at);
         }
         let at = at.after(line.len() - line.trim_ascii_start().len());
@@ -46,6 +47,11 @@ impl LineReader<'_> {
             Line::Function(_) | Line::Figures(_) | Line::Start => Part::Figures,
             _ => part,
         };
+        self.header_open = match read {
+            Line::Fatbin { .. } | Line::Arch(_) => true,
+            Line::Function(_) | Line::Figures(_) | Line::Start => false,
+            _ => self.header_open,
+        };
         match read {
             Line::Arch(arch) if self.listing_part == Part::Header => self.assembler.listed_arch(arch),
             Line::Function(name) => {
@@ -59,7 +65,7 @@ impl LineReader<'_> {
             Line::Start => self.assembler.begin_listing(),
             Line::Fatbin { .. } => self.assembler.listed_arch(None),
             Line::Arch(_) | Line::Heading => {}
-            Line::Field => return self.listing_part != Part::Figures,
+            Line::Field => return self.header_open,
             Line::Foreign => return false,
         }
         true

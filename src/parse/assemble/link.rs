@@ -119,10 +119,9 @@ mod tests {
         read_log(&mut log.as_bytes(), "x.log", &mut report, &mut Echo::new(EchoMode::Others, &mut rest))
             .expect("a log in memory");
         let arch = |kernel: &crate::model::Kernel| kernel.arch.map_or_else(String::new, |arch| arch.to_string());
-        (
-            report.linked.iter().map(|linked| arch(&linked.kernel)).collect(),
-            String::from_utf8_lossy(&rest).trim_start().to_owned(),
-        )
+        let rest = String::from_utf8_lossy(&rest).into_owned();
+        let rest = rest.lines().filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();
+        (report.linked.iter().map(|linked| arch(&linked.kernel)).collect(), rest)
     }
 
     fn header(code: &str, arch: &str) -> String {

@@ -106,8 +106,8 @@ struct Marks {
 
 /// Whether hardware barriers could lower the occupancy and are left out of it, since the compiler could not count them.
 fn leaves_barriers_out(context: &Context<'_>, row: &Row<'_>, judged: &Judged) -> bool {
-    row.kernel.resources.barriers.is_some_and(|count| count >= 16)
-        && context.numbers.gpu(judged).target.barriers_per_sm.is_some()
+    let limits = context.numbers.gpu(judged).arch.is_some_and(|arch| arch.at_least(9, 0));
+    limits && row.kernel.resources.barriers.is_some_and(|count| count >= 16)
 }
 
 /// What is said of such an occupancy.

@@ -63,7 +63,7 @@ fn first_level(texts: &[Text]) -> usize {
 
 fn lint(texts: &[Text]) -> usize {
     let mut report = read(texts);
-    join(&mut report);
+    join(&mut report, &[]);
     attach(&mut report);
     let numbers = analyse(&report, &Assumptions { depth: Depth::Branches(Which::ByIndex), ..Assumptions::default() });
     let rules = activate(&Settings::default());

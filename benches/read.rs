@@ -25,7 +25,7 @@ fn read(log: &[u8]) -> Report {
 
 fn lint(log: &[u8]) -> usize {
     let mut report = read(log);
-    join(&mut report);
+    join(&mut report, &[]);
     let numbers = analyse(&report, &Assumptions::default());
     let rules = activate(&Settings::default());
     let verdict = settle(Context::new(&report, &numbers), &rules, &[]);

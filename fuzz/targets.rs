@@ -39,7 +39,7 @@ fn read(bytes: &[u8], piece: usize) -> Report {
     let mut sink = io::sink();
     let mut echo = Echo::new(EchoMode::Others, &mut sink);
     read_log(&mut Pieces(bytes, piece), "log", &mut report, &mut echo).expect("bytes in memory can be read");
-    join(&mut report);
+    join(&mut report, &[]);
     report
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn lanes(bytes: &[u8]) {
 
 fn branches(bytes: &[u8], block: Option<BlockSize>) -> Vec<u8> {
     let (mut report, _) = read_module(bytes);
-    join(&mut report);
+    join(&mut report, &[]);
     warplint::join::attach(&mut report);
     let numbers =
         analyse(&report, &Assumptions { block, depth: Depth::Branches(Which::All), ..Assumptions::default() });
@@ -236,7 +236,7 @@ pub(crate) fn joined(bytes: &[u8]) {
     report.inputs.push(InputFacts { name: "k.cu".to_owned(), is_source: true, ..InputFacts::default() });
     let file = Scanner::default().scan(source, &Aliases::default());
     gather(&[Gathered { name: "k.cu".to_owned(), input: Some(input), file }], &mut report);
-    join(&mut report);
+    join(&mut report, &[]);
     let mut again = report.clone();
     warplint::join::rejoin(&mut again);
     attach(&mut report);

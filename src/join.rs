@@ -1,19 +1,20 @@
 //! Makes one kernel of what several inputs say of it: the figures of the linker, which are final, warnings by name, its PTX,
 //! and its declaration and launches in sources.
 
+mod reserved;
 mod sources;
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::model::{Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Place, Quote, Report};
+use self::reserved::Reserved;
+use crate::model::{
+    Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Place, Quote, Report, Resources,
+};
 
-/// Shared memory that the system keeps of every block from compute capability 9.0 on, as `nvlink -v` and
-/// `cuobjdump -res-usage` count it in and `ptxas -v` does not (measured with CUDA 13.5).
-const RESERVED_SHARED: u32 = 1024;
-
-/// Joins all records of each kernel.
-pub fn join(report: &mut Report) {
-    join_records(report);
+/// Joins all records of each kernel. What a record without an architecture says is read as of the architectures in `gpus`,
+/// those of the GPUs that figures are asked for, where it depends on that.
+pub fn join(report: &mut Report, gpus: &[Arch]) {
+    join_records(report, gpus);
     add_functions(report);
     sources::declare(report);
 }
@@ -78,11 +79,12 @@ pub fn attach(report: &mut Report) {
     }
 }
 
-fn join_records(report: &mut Report) {
+fn join_records(report: &mut Report, gpus: &[Arch]) {
     let named_by_messages = report.messages.iter().any(|message| message.kind == MessageKind::UnboundedStack);
     if report.linked.is_empty() && !named_by_messages {
         return;
     }
+    let reserved = Reserved::new(report, gpus);
     let linked = std::mem::take(&mut report.linked);
     let mut by_name: HashMap<NameId, Vec<usize>> = HashMap::new();
     for (at, kernel) in report.kernels.iter().enumerate() {
@@ -95,14 +97,14 @@ fn join_records(report: &mut Report) {
         let targets = targets(&report.kernels, same, &one.kernel);
         if targets.is_empty() {
             let name = one.kernel.name;
-            report.kernels.push(alone(one));
+            report.kernels.push(alone(one, &reserved));
             if let Some(name) = name {
                 by_name.entry(name).or_default().push(report.kernels.len() - 1);
             }
             continue;
         }
         for at in targets {
-            merge(&mut report.kernels[at], &one);
+            merge(&mut report.kernels[at], &one, &reserved);
         }
     }
     mark_unbounded(report, &by_name);
@@ -122,24 +124,16 @@ fn targets(kernels: &[Kernel], same: &[usize], linked: &Kernel) -> Vec<usize> {
     if one_arch { open } else { Vec::new() }
 }
 
-fn own_shared(printed: Option<Bytes>, arch: Option<Arch>) -> Option<Bytes> {
-    let counted_in = arch.is_some_and(|arch| arch.at_least(9, 0));
-    printed.map(|bytes| match bytes.get().checked_sub(RESERVED_SHARED) {
-        Some(own) if counted_in => Bytes(own),
-        _ => bytes,
-    })
-}
-
-fn alone(linked: Linked) -> Kernel {
+fn alone(linked: Linked, reserved: &Reserved) -> Kernel {
     let mut kernel = linked.kernel;
-    kernel.resources.static_shared = own_shared(kernel.resources.static_shared, kernel.arch);
+    kernel.resources.static_shared = reserved.own_shared(&kernel, kernel.arch);
     if linked.source == LinkSource::Cuobjdump {
         kernel.resources.cumulative_stack = None;
     }
     kernel
 }
 
-fn merge(kernel: &mut Kernel, linked: &Linked) {
+fn merge(kernel: &mut Kernel, linked: &Linked, reserved: &Reserved) {
     let arch = kernel.arch.or(linked.kernel.arch);
     let last = &linked.kernel.resources;
     let resources = &mut kernel.resources;
@@ -153,11 +147,22 @@ fn merge(kernel: &mut Kernel, linked: &Linked) {
     }
     resources.registers = last.registers.or(resources.registers);
     resources.barriers = last.barriers.or(resources.barriers);
-    resources.static_shared = own_shared(last.static_shared, arch).or(resources.static_shared);
+    // Of linked code with shared memory the system's share would be counted in.
+    if last.static_shared != resources.static_shared {
+        resources.static_shared = reserved.own_shared(&linked.kernel, arch).or(resources.static_shared);
+    }
     resources.local = last.local.or(resources.local);
     resources.constant = last.constant.clone().or(resources.constant.take());
-    resources.cumulative_stack = last.stack.or(resources.cumulative_stack);
+    resources.cumulative_stack = linked_stack(linked, resources).or(resources.cumulative_stack);
     resources.stack = resources.stack.or(last.stack);
+}
+
+/// The stack that linked code is listed with, if it is one: of an object that is still to be linked `cuobjdump` shows none,
+/// whatever frames its functions have.
+fn linked_stack(linked: &Linked, compiled: &Resources) -> Option<Bytes> {
+    let told = compiled.stack.max(compiled.cumulative_stack).is_some();
+    let listed = linked.kernel.resources.stack;
+    listed.filter(|stack| linked.source == LinkSource::Nvlink || !told || !stack.is_zero())
 }
 
 /// Where the stack is unknown, the linker prints 0 and ptxas the frame alone: neither is the stack.
@@ -179,11 +184,15 @@ mod tests {
     use crate::parse::{Echo, EchoMode, read_log};
 
     fn joined(log: &str) -> Report {
+        joined_for(log, &[])
+    }
+
+    fn joined_for(log: &str, gpus: &[Arch]) -> Report {
         let mut report = Report::default();
         let mut sink = std::io::sink();
         read_log(&mut log.as_bytes(), "x.log", &mut report, &mut Echo::new(EchoMode::None, &mut sink))
             .expect("a log in memory");
-        join(&mut report);
+        join(&mut report, gpus);
         report
     }
 
@@ -204,11 +213,43 @@ mod tests {
     }
 
     #[test]
-    fn reserved_bytes_are_left_where_the_architecture_is_unknown() {
-        let listing = " Function k:\n  REG:10 STACK:0 SHARED:1024 LOCAL:0 CONSTANT[0]:536\n";
-        assert_eq!(joined(listing).kernels[0].resources.static_shared, Some(Bytes(1024)));
-        let known = format!("arch = sm_90a\n{listing}");
-        assert_eq!(joined(&known).kernels[0].resources.static_shared, Some(Bytes(0)));
+    fn shared_memory_that_may_hold_reserved_bytes_is_unknown_until_an_architecture_is_told() {
+        let shared =
+            |log: &str, gpus: &[Arch]| joined_for(log, gpus).kernels.last().expect("a kernel").resources.static_shared;
+        let (hopper, ampere, blackwell) = (Arch::new(9, 0), Arch::new(8, 0), Arch::new(12, 0));
+        let listing = " Function l:\n  REG:10 STACK:0 SHARED:1536 LOCAL:0 CONSTANT[0]:536\n";
+        let linker = "nvlink info    : Function properties for 'l':\nnvlink info    : used 32 registers, used 1 barriers, 0 stack, 1536 bytes smem, 536 bytes cmem[0], 0 bytes lmem\n";
+        for log in [listing, linker] {
+            assert_eq!(shared(log, &[]), None);
+            assert_eq!(shared(log, &[hopper]), Some(Bytes(512)));
+            assert_eq!(shared(log, &[hopper, blackwell]), Some(Bytes(512)));
+            assert_eq!(shared(log, &[ampere]), Some(Bytes(1536)));
+            assert_eq!(shared(log, &[ampere, hopper]), None);
+            // Other records of the log tell it, whatever GPU is asked for.
+            assert_eq!(shared(&format!("{PTXAS}{log}"), &[ampere]), Some(Bytes(512)));
+            let both = format!("{PTXAS}{}{log}", PTXAS.replace("sm_90", "sm_80"));
+            assert_eq!(shared(&both, &[hopper]), None);
+        }
+        assert_eq!(shared(&format!("arch = sm_90a\n{listing}"), &[]), Some(Bytes(512)));
+        // Less than is reserved holds nothing reserved, and from 9.0 on parameters start behind 528 bytes.
+        assert_eq!(shared(&listing.replace("1536", "512"), &[]), Some(Bytes(512)));
+        assert_eq!(shared(&listing.replace("536\n", "360\n"), &[]), Some(Bytes(1536)));
+    }
+
+    #[test]
+    fn an_object_that_is_still_to_be_linked_is_listed_without_stack_and_reserved_bytes() {
+        let listing = " Function k:\n  REG:24 STACK:0 SHARED:{} LOCAL:0 CONSTANT[0]:536\n";
+        let log = PTXAS.replace("256 bytes smem", "2048 bytes smem");
+        for listed in ["2048", "3072"] {
+            let report = joined(&format!("{log}{}", listing.replace("{}", listed)));
+            let resources = &report.kernels[0].resources;
+            assert_eq!(report.kernels.len(), 1);
+            assert_eq!((resources.static_shared, resources.stack), (Some(Bytes(2048)), Some(Bytes(8))), "{listed}");
+            assert_eq!(resources.cumulative_stack, None);
+        }
+        let linked = joined(&format!("{log}{}", listing.replace("STACK:0 SHARED:{}", "STACK:72 SHARED:4096")));
+        let resources = &linked.kernels[0].resources;
+        assert_eq!((resources.static_shared, resources.cumulative_stack), (Some(Bytes(3072)), Some(Bytes(72))));
     }
 
     #[test]

@@ -194,7 +194,7 @@ proptest! {
     ) {
         let log = damaged(LOGS[which.index(LOGS.len())].clone(), &damages);
         let mut reading = facts::read_unjoined(&mut Pieces { bytes: &log, sizes, next: 0 });
-        warplint::join::join(&mut reading.report);
+        warplint::join::join(&mut reading.report, &[]);
         prop_assert_eq!(facts::kernels(&reading.report) + &facts::messages(&reading.report), facts_of(&log));
         let whole = facts::read(&log).report;
         prop_assert_eq!(&reading.report.inputs, &whole.inputs);

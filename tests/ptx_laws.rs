@@ -67,7 +67,7 @@ fn names(report: &Report) -> Vec<Vec<u8>> {
 fn told(text: &[u8]) -> Vec<String> {
     let (mut report, result) = read(text);
     assert!(result.is_ok(), "{result:?}");
-    join(&mut report);
+    join(&mut report, &[]);
     attach(&mut report);
     let assumptions = Assumptions {
         block: BlockSize::new(128, 1, 1).ok(),
@@ -137,7 +137,7 @@ proptest! {
             }
         }
         let (mut report, _) = read(&text);
-        join(&mut report);
+        join(&mut report, &[]);
         attach(&mut report);
         let _ = analyse(&report, &Assumptions { depth: Depth::Branches(Which::All), ..Assumptions::default() });
     }

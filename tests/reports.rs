@@ -161,3 +161,20 @@ ptxas warning : Another thing is odd in function 'k'
     let again: Vec<_> = again.iter().map(|one| one["fingerprint"].clone()).collect();
     assert_eq!(again, found.iter().map(|one| one["fingerprint"].clone()).collect::<Vec<_>>());
 }
+
+#[test]
+fn an_occupancy_without_the_barriers_that_ptxas_could_not_count_is_the_most_it_can_be() {
+    let log = |arch: &str, barriers: u32| {
+        let records = spilling("k", arch, 0);
+        let used = records.find("Used ").unwrap();
+        format!("{}Used 32 registers, used {barriers} barriers\n", &records[..used])
+    };
+    let counted = table(&["--block", "128"], &log("sm_120", 4));
+    assert!(!counted.contains("could not count") && !counted.contains('≤') && !counted.contains("<="), "{counted}");
+    let uncounted = table(&["--block", "128"], &log("sm_120", 16));
+    assert!(uncounted.contains("≤100 %") || uncounted.contains("<=100 %"), "{uncounted}");
+    assert!(uncounted.contains("could not count the barriers"), "{uncounted}");
+    assert!(!table(&["--block", "128"], &log("sm_80", 16)).contains("could not count"));
+    let markdown = table(&["--block", "128", "--format", "markdown"], &log("sm_120", 16));
+    assert!(markdown.contains("≤100 %") && markdown.contains("could not count the barriers"), "{markdown}");
+}

@@ -455,7 +455,7 @@ mod tests {
         }
 
         fn joined(mut self) -> Report {
-            join(&mut self.0);
+            join(&mut self.0, &[]);
             attach_all(&mut self.0);
             self.0
         }

@@ -24,6 +24,8 @@ pub(crate) struct Listed {
 /// A line of the listing that matters.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Line<'a> {
+    /// `Fatbin elf code:`, with which the header of one architecture starts, or that of code without figures.
+    Fatbin { elf: bool },
     /// `arch = sm_90a` of a fatbin header.
     Arch(Option<Arch>),
     /// ` Function scale_c:`
@@ -32,8 +34,10 @@ pub(crate) enum Line<'a> {
     Figures(Box<Listed>),
     /// `Resource usage:`, with which the listing of one file or one architecture starts.
     Start,
-    /// `Common:` and its figures, the rest of a fatbin header.
+    /// `Common:` and its figures, the rule below `Fatbin elf code:`.
     Heading,
+    /// `identifier = x.cu`, `has debug info`: a line of a fatbin header, if it stands in one.
+    Field,
     /// No line of a listing.
     Foreign,
 }
@@ -53,21 +57,24 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     if text.starts_with(b"Resource usage") {
         return Line::Start;
     }
-    const HEADINGS: [&[u8]; 11] = [
-        b"Common:",
-        b"GLOBAL:",
-        b"CONSTANT[",
-        b"Fatbin ",
-        b"=====",
-        b"code version",
-        b"host =",
-        b"compile_size",
-        b"compressed",
-        b"ptxasOptions",
-        b"producer",
-    ];
-    let heading = text.is_empty() || HEADINGS.iter().any(|lead| text.starts_with(lead));
-    if heading { Line::Heading } else { Line::Foreign }
+    if let Some(code) = text.strip_prefix(b"Fatbin ") {
+        return Line::Fatbin { elf: code.starts_with(b"elf") };
+    }
+    const HEADINGS: [&[u8]; 4] = [b"Common:", b"GLOBAL:", b"CONSTANT[", b"====="];
+    if text.is_empty() || HEADINGS.iter().any(|lead| text.starts_with(lead)) {
+        return Line::Heading;
+    }
+    if is_field(text) { Line::Field } else { Line::Foreign }
+}
+
+/// `code version = [1,8]`, `has debug info`, `compressed`: each release of `cuobjdump` has more of these.
+fn is_field(text: &[u8]) -> bool {
+    const LONGEST_KEY: usize = 40;
+    let in_key = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_');
+    let key = text.iter().take(LONGEST_KEY).take_while(in_key).count();
+    let (key, value) = text.split_at(key);
+    let has_value = key.ends_with(b" ") && !key.starts_with(b" ") && (value == b"=" || value.starts_with(b"= "));
+    has_value || text.starts_with(b"has ") || text == b"compressed"
 }
 
 struct Field<'a> {
@@ -154,5 +161,26 @@ mod tests {
         assert_eq!(read(b" Function ns::k<(int)4>(ns::P):"), Line::Function(b"ns::k<(int)4>(ns::P)"));
         assert_eq!(read(b"arch = sm_90a"), Line::Arch(Arch::from_bytes(b"sm_90a")));
         assert_eq!((read(b" Common:"), read(b"make: done")), (Line::Heading, Line::Foreign));
+    }
+
+    #[test]
+    fn a_fatbin_header_has_fields_of_any_key() {
+        for field in [
+            "code version = [1,8]",
+            "compile_size = 64bit",
+            "has debug info",
+            "compressed",
+            "identifier = src/s.cu",
+            "identifier = ",
+            "ptxasOptions =  -g --dont-merge-basicblocks",
+            "uncompressed code size = 4096",
+        ] {
+            assert_eq!(read(field.as_bytes()), Line::Field, "{field}");
+        }
+        for other in ["make: x = y", "a == b", "-DX=1", "compressed 3 files", "= x"] {
+            assert_eq!(read(other.as_bytes()), Line::Foreign, "{other}");
+        }
+        assert_eq!(read(b"Fatbin elf code:"), Line::Fatbin { elf: true });
+        assert_eq!(read(b"Fatbin ptx code:"), Line::Fatbin { elf: false });
     }
 }

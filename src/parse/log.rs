@@ -174,7 +174,7 @@ impl Log<'_, '_, '_> {
     /// Reads whole lines.
     fn process(&mut self, buffer: &[u8], start: usize, end: usize) {
         let mut first_report = None;
-        let mut scanner = Scanner::new(end, self.lines.wants_stray_frames());
+        let mut scanner = Scanner::new(end, self.lines.wants_rare_signs());
         let mut at = start;
         while at < end {
             // Records come in bursts: the next line is often one too, and then needs no search.

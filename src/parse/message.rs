@@ -29,6 +29,7 @@ pub(crate) fn read(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
     let said = without_code(text);
     let kernel = quoted_function(said).or_else(|| bare_entry(said));
     let plain = |kind| Some(Reading { kind, kernel, unfinished: stops_in_a_name(said) });
+    let ended = |kind, end: bool| Some(Reading { kind, kernel, unfinished: !end || stops_in_a_name(said) });
     if severity >= Severity::Error {
         return plain(shared_limit(said).unwrap_or(MessageKind::Error));
     }
@@ -38,23 +39,27 @@ pub(crate) fn read(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
             None => Some(Reading { kind: MessageKind::Warning, kernel, unfinished: true }),
         };
     }
-    if said.starts_with(b"Local memory used for function") {
-        return plain(MessageKind::LocalMemory { frame: frame_size(said) });
+    if said.starts_with(b"Local memory used for") {
+        let frame = frame_size(said);
+        return ended(MessageKind::LocalMemory { frame }, frame.is_some());
     }
     if said.starts_with(b"Stack size for entry function") {
-        return plain(MessageKind::UnboundedStack);
+        return ended(MessageKind::UnboundedStack, said.ends_with(b"statically determined"));
     }
     if is_register_cap(said) {
         return plain(MessageKind::RegisterCap);
     }
     if contains(said, b"'setmaxnreg' ignored") {
-        return plain(MessageKind::Setmaxnreg);
+        return ended(MessageKind::Setmaxnreg, said.ends_with(b"."));
     }
     if contains(said, b"wgmma.mma_async instructions are serialized") {
-        return plain(MessageKind::WgmmaSerialized);
+        return ended(MessageKind::WgmmaSerialized, kernel.is_some());
     }
     if contains(said, b"is injected in around line") {
-        return plain(MessageKind::WgmmaInjected);
+        return ended(MessageKind::WgmmaInjected, kernel.is_some());
+    }
+    if stops_in_a_lead(said) {
+        return ended(MessageKind::Warning, false);
     }
     let advice = contains(said, b"Potential Performance Loss") || said.len() != text.len();
     if severity == Severity::Info && !advice {
@@ -140,6 +145,23 @@ fn quoted_function(text: &[u8]) -> Option<&[u8]> {
 pub(crate) fn stops_in_a_name(text: &[u8]) -> bool {
     let start = memchr::memmem::rfind(text, b"function '").map(|at| at + b"function '".len());
     start.is_some_and(|start| start < text.len() && memchr::memchr(b'\'', &text[start..]).is_none())
+}
+
+/// How sentences begin that tell more behind that.
+const LEADS: [&[u8]; 5] = [
+    b"Registers are spilled to local memory",
+    b"Local memory used for",
+    b"Stack size for entry function",
+    b"Potential Performance Loss: wgmma.mma_async instructions are serialized",
+    b"Potential Performance Loss: 'setmaxnreg' ignored",
+];
+
+/// Whether `text` is nothing but the beginning of such a sentence.
+fn stops_in_a_lead(text: &[u8]) -> bool {
+    const SHORTEST: usize = 10;
+    // `warpgroup.wait`, `warpgroup.arrive` or `wgmma.wait_group`, by release.
+    let injected = text.starts_with(b"warpgroup.") || text.starts_with(b"wgmma.");
+    injected || (text.len() >= SHORTEST && LEADS.iter().any(|lead| lead.starts_with(text)))
 }
 
 /// The unquoted name in `… for entry <name> is out of range` and `… in function <name>. Try …`.

@@ -5,7 +5,7 @@ use super::assemble::End;
 use super::envelope::{self, Severity};
 use super::reader::{At, LineReader, Understood};
 use super::record::{self, Partial, Record};
-use super::{message, usage};
+use super::{message, scan, usage};
 use crate::model::Place;
 
 /// Lines that a wrapped or torn record may go on for, besides those that only go on with its name.
@@ -19,6 +19,8 @@ const WIDTHS: [usize; 9] = [72, 76, 78, 79, 80, 100, 120, 132, 160];
 pub(super) struct PartialRecord {
     what: PartialText,
     text: Vec<u8>,
+    /// Bytes of the text that stood on its first line.
+    first: usize,
     place: Place,
     lines_left: u32,
     /// It is whole as it stands, and only a line that goes on with it adds anything.
@@ -47,7 +49,8 @@ pub(super) fn is_wrap_width(bytes: usize) -> bool {
 impl LineReader<'_> {
     pub(super) fn begin_partial(&mut self, what: PartialText, text: &[u8], place: Place) {
         self.end_partial();
-        self.partial = Some(PartialRecord { what, text: text.to_vec(), place, lines_left: WITHIN, whole: false });
+        let (text, first) = (text.to_vec(), text.len());
+        self.partial = Some(PartialRecord { what, text, first, place, lines_left: WITHIN, whole: false });
     }
 
     /// Waits for one line before a record is taken as it stands.
@@ -58,22 +61,58 @@ impl LineReader<'_> {
 
     /// A record that is not whole.
     pub(super) fn read_partial(&mut self, at: At<'_>, what: Partial, text: &[u8]) {
-        let inner = inner_message(text);
-        let head = inner.map_or(text, |inner| &text[..inner]);
+        if let Some(inner) = inner_message(text) {
+            return self.read_torn(at, what, text, inner);
+        }
+        let place = self.place(at);
+        if self.cut {
+            self.unfinished(what, text, place);
+        } else {
+            self.begin_partial(PartialText::Record(what), text, place);
+        }
+    }
+
+    /// A record that another one follows on the same line, from `inner` on: it lacks its line feed, or its tail is on a later
+    /// line.
+    pub(super) fn read_torn(&mut self, at: At<'_>, what: Partial, text: &[u8], inner: usize) {
+        let head = &text[..inner];
+        match record::read(head) {
+            whole @ Record::Entry { arch: Some(_), .. } => self.keep(at, at, head, whole),
+            whole @ Record::Properties { name } if self.assembler.expects_properties_of(name) => {
+                self.keep(at, at, head, whole);
+            }
+            _ => return self.read_torn_head(at, what, text, inner),
+        }
+        self.read_inner(at, text, inner);
+    }
+
+    fn read_torn_head(&mut self, at: At<'_>, what: Partial, text: &[u8], inner: usize) {
+        let head = &text[..inner];
         let place = self.place(at);
         if self.cut {
             self.unfinished(what, head, place);
+        } else if what == Partial::Used && usage::is_whole(head) {
+            self.hold(what, head, place);
         } else {
             self.begin_partial(PartialText::Record(what), head, place);
         }
-        let Some(inner) = inner else { return };
-        // The other process's record is whole; the torn one's tail is on a later line.
+        if what == Partial::Used && !self.assembler.has_open_entry() {
+            // No entry that comes later has these figures.
+            self.end_partial();
+        }
         let torn = self.partial.take();
+        self.read_inner(at, text, inner);
+        match (torn, &self.partial) {
+            (Some(torn), Some(_)) => self.give_up(torn),
+            (Some(torn), None) => self.partial = Some(torn),
+            (None, _) => {}
+        }
+    }
+
+    /// The other process's record is whole.
+    fn read_inner(&mut self, at: At<'_>, text: &[u8], inner: usize) {
         if let Some(envelope) = envelope::find(&text[inner..]) {
             self.read_message(at.after(inner), &text[inner..], envelope);
-        }
-        if self.partial.is_none() {
-            self.partial = torn;
         }
     }
 
@@ -81,6 +120,7 @@ impl LineReader<'_> {
     pub(super) fn continue_partial(&mut self, line: &[u8]) -> Option<Understood> {
         let mut partial = self.partial.take()?;
         let is_message = envelope::find(line).is_some();
+        let was_whole = partial.whole;
         if partial.whole {
             if !is_message && (partial.goes_on_with(line) || self.makes_a_known_name(&mut partial, line)) {
                 partial.whole = false;
@@ -101,18 +141,31 @@ impl LineReader<'_> {
             return None;
         }
         match partial.what {
-            PartialText::Record(what) => self.continue_record(partial, what, line),
-            PartialText::Message(severity) => {
-                let blank = !message::stops_in_a_name(&partial.text);
-                partial.append(line, blank);
-                if message::read(severity, &partial.text).is_some_and(|reading| reading.unfinished) {
-                    self.partial = Some(partial);
-                } else {
-                    self.keep_joined_message(severity, &partial.text, partial.place);
-                }
-                Some(Understood::Report)
+            PartialText::Record(what) => self.continue_record(partial, what, line, was_whole),
+            PartialText::Message(severity) => self.continue_message(partial, severity, line),
+        }
+    }
+
+    /// Goes on with a sentence, unless `line` is surely not of it.
+    fn continue_message(&mut self, mut partial: PartialRecord, severity: Severity, line: &[u8]) -> Option<Understood> {
+        if scan::holds_error(line) || record::frame_in(line).is_some() {
+            self.give_up(partial);
+            return None;
+        }
+        let first = partial.blank_in_sentence(line);
+        let before = partial.text.len();
+        for blank in [first, !first] {
+            partial.text.truncate(before);
+            partial.append(line, blank);
+            if message::read(severity, &partial.text).is_some_and(|reading| !reading.unfinished) {
+                self.keep_joined_message(severity, &partial.text, partial.place);
+                return Some(Understood::Report);
             }
         }
+        partial.text.truncate(before);
+        partial.append(line, first);
+        self.partial = Some(partial);
+        Some(Understood::Report)
     }
 
     /// Whether properties with `line` behind them are those of an open entry whose name holds blanks.
@@ -132,7 +185,13 @@ impl LineReader<'_> {
         })
     }
 
-    fn continue_record(&mut self, mut partial: PartialRecord, what: Partial, line: &[u8]) -> Option<Understood> {
+    fn continue_record(
+        &mut self,
+        mut partial: PartialRecord,
+        what: Partial,
+        line: &[u8],
+        was_whole: bool,
+    ) -> Option<Understood> {
         let before = partial.text.len();
         let first = partial.needs_blank();
         let mut best = None;
@@ -145,6 +204,11 @@ impl LineReader<'_> {
             }
         }
         let (reading, blank) = best?;
+        if reading == Reading::Broken && was_whole {
+            // It was whole without what follows.
+            self.keep_whole(&partial);
+            return None;
+        }
         if reading == Reading::Broken && matches!(what, Partial::Properties | Partial::Frame | Partial::Time) {
             // A name that now holds a blank was joined with a line that is not its tail.
             self.partial = Some(partial);
@@ -210,11 +274,19 @@ impl LineReader<'_> {
 
     /// The rest of a record did not come.
     pub(super) fn end_partial(&mut self) {
-        let Some(partial) = self.partial.take() else { return };
+        if let Some(partial) = self.partial.take() {
+            self.give_up(partial);
+        }
+    }
+
+    fn give_up(&mut self, partial: PartialRecord) {
         match partial.what {
             _ if partial.whole => self.keep_whole(&partial),
             PartialText::Record(what) => self.unfinished(what, &partial.text, partial.place),
-            PartialText::Message(severity) => self.keep_joined_message(severity, &partial.text, partial.place),
+            // What came behind its first line did not make it whole.
+            PartialText::Message(severity) => {
+                self.keep_joined_message(severity, &partial.text[..partial.first], partial.place);
+            }
         }
     }
 }
@@ -228,6 +300,13 @@ impl PartialRecord {
     /// lists do, unless a terminal broke them in a word.
     fn needs_blank(&self) -> bool {
         !self.is_name() || [&b"for"[..], b"function", b"entry", b","].iter().any(|word| self.text.ends_with(word))
+    }
+
+    /// Whether a blank stood where a sentence was broken before `line`: not in a name, nor in a number.
+    fn blank_in_sentence(&self, line: &[u8]) -> bool {
+        let in_number =
+            self.text.last().is_some_and(u8::is_ascii_digit) && line.first().is_some_and(u8::is_ascii_digit);
+        !in_number && !message::stops_in_a_name(&self.text)
     }
 
     /// Whether `line` goes on with a record that could have ended.
@@ -269,7 +348,143 @@ fn is_one_word(line: &[u8]) -> bool {
 }
 
 /// Where another message starts inside the text of one.
-fn inner_message(text: &[u8]) -> Option<usize> {
+pub(super) fn inner_message(text: &[u8]) -> Option<usize> {
     const TOOLS: [&[u8]; 2] = [b"ptxas info ", b"nvlink info "];
     TOOLS.iter().filter_map(|tool| memchr::memmem::find(text, tool)).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Bytes, MessageKind, Report};
+    use crate::parse::{Echo, EchoMode, read_log};
+
+    fn read(log: &str) -> Report {
+        let mut report = Report::default();
+        let mut sink = std::io::sink();
+        read_log(&mut log.as_bytes(), "x.log", &mut report, &mut Echo::new(EchoMode::None, &mut sink))
+            .expect("a log in memory");
+        report
+    }
+
+    /// What the messages of `log` are, and whose.
+    fn said(log: &str) -> Vec<(MessageKind, String)> {
+        let report = read(log);
+        let name = |id| String::from_utf8_lossy(report.names.get(id)).into_owned();
+        report.messages.iter().map(|one| (one.kind, one.kernel.map(name).unwrap_or_default())).collect()
+    }
+
+    /// The kernels of `log`: name, registers, stack, whether all of that is sure.
+    fn kernels(log: &str) -> Vec<(String, Option<u32>, Option<u32>, bool)> {
+        let report = read(log);
+        let name = |id| String::from_utf8_lossy(report.names.get(id)).into_owned();
+        let kernel = |kernel: &crate::model::Kernel| {
+            let resources = &kernel.resources;
+            let arch = kernel.arch.map_or_else(String::new, |arch| arch.to_string());
+            let name = format!("{} {arch}", kernel.name.map(name).unwrap_or_default());
+            (name, resources.registers, resources.stack.map(Bytes::get), !kernel.ambiguous)
+        };
+        report.kernels.iter().map(kernel).collect()
+    }
+
+    const SENTENCES: [&str; 7] = [
+        "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to wgmma pipeline crossing function boundary at a function call in the function 'k'",
+        "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.",
+        "ptxas info    : (C7517) warpgroup.wait is injected in around line 9 by compiler to allow use of registers defined by GMMA in function 'k'",
+        "ptxas warning : Stack size for entry function 'k' cannot be statically determined",
+        "ptxas warning : Registers are spilled to local memory in function 'k', 8416 bytes spill stores, 11264 bytes spill loads",
+        "ptxas warning : Local memory used for function 'k', size of stack frame: 5648 bytes",
+        "ptxas warning : Value of threads per SM for entry k is out of range. .minnctapersm will be ignored",
+    ];
+
+    #[test]
+    fn a_sentence_that_is_broken_between_two_words_is_one() {
+        for sentence in SENTENCES {
+            let whole = said(sentence);
+            assert_eq!(whole.len(), 1);
+            let lead = sentence.find(" : ").expect("a lead") + 30;
+            for (at, _) in sentence.match_indices(' ').filter(|(at, _)| *at > lead) {
+                for break_ in ["\n", "\n   ", "\n\n", " \n"] {
+                    let broken = format!("{}{break_}{}\n", &sentence[..at], &sentence[at + 1..]);
+                    assert_eq!(said(&broken), whole, "{broken}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_broken_is_put_together() {
+        let spill = SENTENCES[4];
+        for number in ["8416", "11264"] {
+            let start = spill.find(number).expect("a number");
+            for at in start + 1..start + number.len() {
+                let broken = format!("{}\n{}\n", &spill[..at], &spill[at..]);
+                assert_eq!(said(&broken), said(spill), "{broken}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sentence_whose_end_does_not_come_takes_nothing_from_other_tools() {
+        let log = "ptxas warning : Local memory used for\nx.cu(3): error: no\nmake: *** [x.o] Error 2\n";
+        let kinds: Vec<MessageKind> = said(log).into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds.len(), 3);
+        assert_eq!(kinds[1], MessageKind::BuildError);
+        let report = read("ptxas warning : Local memory used for\na\nb\nc\nd\ne\n");
+        assert_eq!(report.texts.get(report.messages[0].text), b"Local memory used for");
+    }
+
+    #[test]
+    fn names_in_messages_are_cleaned_of_typography() {
+        for sentence in SENTENCES {
+            for (open, close) in [("‘", "’"), ("&#39;", "&#39;"), ("\x1b[1m'", "'\x1b[0m")] {
+                let dressed = sentence.replace("'k'", &format!("{open}k{close}"));
+                let log = format!("{sentence}\n{dressed}\n");
+                assert_eq!(said(&log), said(sentence), "{log}");
+            }
+        }
+    }
+
+    const RECORDS: &str = "ptxas info    : Compiling entry function 'a' for 'sm_90'\nptxas info    : Function properties for a\n    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 12 registers, used 0 barriers\nptxas info    : Compiling entry function 'b' for 'sm_90'\nptxas info    : Function properties for b\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 19 registers, used 1 barriers, 1607 bytes smem\n";
+
+    #[test]
+    fn records_that_lack_a_line_feed_are_two() {
+        let whole = kernels(RECORDS);
+        assert_eq!(whole, [("a sm_90".into(), Some(12), Some(8), true), ("b sm_90".into(), Some(19), Some(0), true)]);
+        let feeds: Vec<usize> = RECORDS.match_indices('\n').map(|(at, _)| at).collect();
+        for at in feeds.iter().copied().filter(|at| RECORDS[at + 1..].starts_with("ptxas")) {
+            let glued = format!("{}{}", &RECORDS[..at], &RECORDS[at + 1..]);
+            if RECORDS[..at].ends_with("for a") || RECORDS[..at].ends_with("for b") {
+                continue;
+            }
+            assert_eq!(kernels(&glued), whole, "{glued}");
+        }
+    }
+
+    #[test]
+    fn figures_with_colours_or_odd_blanks_are_read() {
+        let dresses = [
+            RECORDS.replace("12 registers", "\x1b[01;31m\x1b[K12 registers\x1b[m\x1b[K"),
+            RECORDS.replace("8 bytes stack", "8\x1b[0m bytes stack"),
+            RECORDS.replace("    : ", "\u{a0}\u{a0}\u{a0}\u{a0}: "),
+            RECORDS.replace("    : ", "&nbsp;&nbsp;&nbsp;&nbsp;: ").replace("\n    ", "\n&nbsp;&nbsp;&nbsp;&nbsp;"),
+            RECORDS.replace(' ', "\u{a0}"),
+        ];
+        for log in dresses {
+            assert_eq!(kernels(&log), kernels(RECORDS), "{log}");
+        }
+    }
+
+    #[test]
+    fn figures_are_of_no_entry_that_comes_later() {
+        for log in [
+            "    0 bytes stack frameptxas info    : Used 8 registers, used 0 barriers\n, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Compiling entry function 'v' for 'sm_90'\n",
+            "ptxas info    : Used 8 registers, used 0 barriers, 3ptxas info    : Compiling entry function 'v' for 'sm_90'\n64 bytes cmem[0]\n",
+        ] {
+            let found = kernels(log);
+            assert_eq!(found.iter().find(|one| one.0 == "v sm_90").map(|one| one.1), Some(None), "{found:?}");
+        }
+        let torn = "ptxas info    : Compiling entry function 'p' for 'sm_80'\nptxas info    : Function properties for p\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 8 registers, used 0 barriers, 3ptxas info    : Compiling entry function 'v' for 'sm_80'\n64 bytes cmem[0]\nptxas info    : Function properties for v\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 24 registers, used 0 barriers, 368 bytes cmem[0]\n";
+        let found = kernels(torn);
+        assert_eq!(found, [("p sm_80".into(), Some(8), Some(0), true), ("v sm_80".into(), Some(24), Some(0), true)]);
+    }
 }

@@ -6,11 +6,12 @@ mod whole;
 
 use std::ops::Range;
 
+use self::listings::Part;
 use super::assemble::{Assembler, Completeness, End, Weight};
 use super::envelope::{self, Envelope, Severity, Tool};
 use super::log::LONG_LINE;
 use super::nvcc::{self, Failure};
-use super::partial::{PartialRecord, PartialText, is_wrap_width};
+use super::partial::{PartialRecord, PartialText, inner_message, is_wrap_width};
 use super::record::{self, Partial, Record};
 use super::{clean, prefix, scan, usage};
 use crate::model::{InputFacts, Message, MessageKind, Place, Report, Unread};
@@ -32,12 +33,17 @@ pub(super) struct LineReader<'r> {
     pub(super) partial: Option<PartialRecord>,
     /// Inside a `cuobjdump` listing every line is looked at: lines of other tools that it may still be interrupted by.
     listing_for: u32,
+    listing_part: Part,
+    /// No empty line has ended the header of the listing.
+    header_open: bool,
     /// Where the listing starts in the buffer, when it was found after the fact.
     listing_start: Option<usize>,
     /// Lines in which the frame of the last entry may come without its properties, which a filter took out.
     frame_for: u32,
     /// A record with a name, or with figures that belong to one, was read.
     met_records: bool,
+    /// A message was read behind padding that hides it from the usual search.
+    met_damage: bool,
     /// The last line of the log lacks its end.
     pub(super) cut: bool,
     scratch: Vec<u8>,
@@ -115,9 +121,12 @@ impl<'r> LineReader<'r> {
             position: Position { input, base: 0, counted: 0, lines: 0 },
             partial: None,
             listing_for: 0,
+            listing_part: Part::default(),
+            header_open: false,
             listing_start: None,
             frame_for: 0,
             met_records: false,
+            met_damage: false,
             cut: false,
             scratch: Vec::new(),
         }
@@ -151,9 +160,10 @@ impl<'r> LineReader<'r> {
         self.listing_for > 0 || self.frame_for > 0 || self.partial.is_some() || self.assembler.awaits_frame()
     }
 
-    /// True while nothing but stack frames may be in the log: a filter may have left only those.
-    pub(super) fn wants_stray_frames(&self) -> bool {
-        !self.met_records
+    /// True while nothing but stack frames may be in the log, which a filter may have left, or messages that are padded as
+    /// no tool does it.
+    pub(super) fn wants_rare_signs(&self) -> bool {
+        !self.met_records || self.met_damage
     }
 
     /// Where the report that the line at `start` belongs to starts, if that was found only now.
@@ -166,6 +176,8 @@ impl<'r> LineReader<'r> {
         let at = At { buffer, line: range.start, column: 0 };
         let line = &buffer[range];
         if line.is_empty() {
+            // Between a carriage return and its line feed there is no line.
+            self.header_open &= !buffer[..at.line].ends_with(b"\n");
             return Understood::Nothing;
         }
         if line.len() >= LONG_LINE {
@@ -202,6 +214,9 @@ impl<'r> LineReader<'r> {
         }
         if let Some(envelope) = envelope::find_from(line, found) {
             self.select_stream(&line[..envelope.start]);
+            if envelope.start > 0 && self.assembler.awaits_frame() {
+                self.read_frame_before(at, &line[..envelope.start]);
+            }
             return self.read_message(at, line, envelope);
         }
         if self.assembler.awaits_frame() {
@@ -230,6 +245,14 @@ impl<'r> LineReader<'r> {
         self.read_damaged(at, line)
     }
 
+    /// A frame that lacks its line feed, so that the next record is on its line.
+    fn read_frame_before(&mut self, at: At<'_>, before: &[u8]) {
+        let Some(start) = record::frame_in(before) else { return };
+        if usage::frame(&before[start..]).is_ok() {
+            self.keep_frame(&before[start..], at.after(start));
+        }
+    }
+
     /// A line that shows nothing as it stands: perhaps colours or entities hide a record, or another tool failed.
     fn read_damaged(&mut self, at: At<'_>, line: &[u8]) -> Understood {
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -238,6 +261,7 @@ impl<'r> LineReader<'r> {
             let frame = || self.assembler.awaits_frame().then(|| record::frame_in(&scratch)).flatten();
             understood = match (envelope::find(&scratch), frame()) {
                 (Some(envelope), _) => {
+                    self.met_damage |= scan::holds_rare_sign(line);
                     self.select_stream(&scratch[..envelope.start]);
                     self.read_message(at, &scratch, envelope)
                 }
@@ -336,7 +360,8 @@ impl<'r> LineReader<'r> {
             Record::Entry { name, .. } | Record::Properties { name } | Record::LinkProperties { name, .. } => {
                 clean::may_need_it(name)
             }
-            _ => text[text.len().saturating_sub(6)..].contains(&0x1b),
+            // No colon is in figures but that of another record.
+            _ => memchr::memchr3(0x1b, b'&', b':', text).is_some(),
         };
         if !damaged {
             self.keep(at, figures, text, read);
@@ -348,12 +373,15 @@ impl<'r> LineReader<'r> {
         match record::read(text) {
             Record::Text => return false,
             Record::Partial { what, text } => self.read_partial(at, what, text),
+            Record::Used { text } if let Some(inner) = inner_message(text) => {
+                self.read_torn(at, Partial::Used, text, inner);
+            }
             read => self.keep(at, figures, text, read),
         }
         true
     }
 
-    fn keep(&mut self, at: At<'_>, figures: At<'_>, text: &[u8], record: Record<'_>) {
+    pub(super) fn keep(&mut self, at: At<'_>, figures: At<'_>, text: &[u8], record: Record<'_>) {
         self.met_records |= !matches!(record, Record::Module | Record::Frame { .. } | Record::Time { .. });
         self.frame_for = if matches!(record, Record::Entry { .. }) { FRAME_SOON } else { 0 };
         match record {
@@ -416,7 +444,13 @@ impl<'r> LineReader<'r> {
 
     fn keep_frame(&mut self, text: &[u8], at: At<'_>) {
         let place = self.position.place(at);
-        if self.assembler.frame(text, place, self.end()) == Completeness::Unfinished {
+        if self.assembler.frame(text, place, self.end()) == Completeness::Whole {
+            return;
+        }
+        let mut scratch = Vec::new();
+        let changed = clean::may_need_it(text) && clean::clean(text, &mut scratch);
+        let text = if changed { scratch.trim_ascii_end() } else { text };
+        if !changed || self.assembler.frame(text, place, self.end()) == Completeness::Unfinished {
             self.begin_partial(PartialText::Record(Partial::Frame), text, place);
         }
     }

@@ -10,7 +10,10 @@ use memchr::memmem::Finder;
 
 use super::needles::{Found, Needles};
 
-static FRAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" bytes stack frame"));
+/// Stack frames, and the padding of messages as browsers copy it.
+static RARE: LazyLock<Needles> = LazyLock::new(|| {
+    Needles::new(&[" bytes stack frame", "\u{a0}:", "&nbsp;:", "&#160;:"]).expect("bug: the signs are few")
+});
 static LISTING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("REG:"));
 
 /// The padded form of all severities of the CUDA tools ends like this.
@@ -50,13 +53,18 @@ pub(crate) fn holds_error(line: &[u8]) -> bool {
     PADDED.find(line).is_some() || next_sign(line, 0, line.len()).is_some()
 }
 
+/// Whether `line` may have been found by nothing but a rare sign.
+pub(crate) fn holds_rare_sign(line: &[u8]) -> bool {
+    RARE.are_in(line)
+}
+
 /// Walks the places that matter in one buffer, in order.
 pub(crate) struct Scanner {
     end: usize,
     padded: Next,
     sign: Next,
-    /// Stack frames, which have no sign: looked for in a log of which nothing else was read yet.
-    frame: Option<Next>,
+    /// What has none of the usual signs: looked for in a log of which nothing else was read yet, or something like this.
+    rare: Option<Next>,
 }
 
 /// The next place of one kind.
@@ -87,9 +95,9 @@ impl Next {
 
 impl Scanner {
     /// Over the first `end` bytes of a buffer.
-    pub(crate) fn new(end: usize, frames: bool) -> Scanner {
+    pub(crate) fn new(end: usize, rare: bool) -> Scanner {
         let start = Next::SearchFrom(0);
-        Scanner { end, padded: start, sign: start, frame: frames.then_some(start) }
+        Scanner { end, padded: start, sign: start, rare: rare.then_some(start) }
     }
 
     /// The first place that matters at or after `from`.
@@ -98,9 +106,8 @@ impl Scanner {
         let to = padded.unwrap_or(self.end);
         let sign = self.sign.within(from, to, |from, to| next_sign(&buffer[..self.end], from, to)).or(padded);
         let to = sign.unwrap_or(self.end);
-        let frame =
-            self.frame.as_mut().and_then(|frame| frame.within(from, to, |from, to| next_frame(&buffer[..to], from)));
-        frame.or(sign)
+        let rare = self.rare.as_mut().and_then(|rare| rare.within(from, to, |from, to| next_rare(&buffer[..to], from)));
+        rare.or(sign)
     }
 }
 
@@ -108,8 +115,8 @@ fn padded_colon(text: &[u8], from: usize) -> Option<usize> {
     PADDED.find(&text[from..]).map(|at| from + at + 1)
 }
 
-fn next_frame(text: &[u8], from: usize) -> Option<usize> {
-    FRAME.find(&text[from..]).map(|at| from + at)
+fn next_rare(text: &[u8], from: usize) -> Option<usize> {
+    RARE.first(text, from, text.len()).map(|found| found.start)
 }
 
 /// The first sign between `from` and `to`: its last byte, which is the colon where it has one.
@@ -160,8 +167,8 @@ pub(crate) fn line_end(buffer: &[u8], at: usize, ceiling: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn found(text: &str, frames: bool) -> Vec<&str> {
-        let mut scanner = Scanner::new(text.len(), frames);
+    fn found(text: &str, rare: bool) -> Vec<&str> {
+        let mut scanner = Scanner::new(text.len(), rare);
         let mut found = Vec::new();
         let mut from = 0;
         while let Some(at) = scanner.find(text.as_bytes(), from) {
@@ -212,10 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn places_come_in_order_and_frames_only_when_asked_for() {
+    fn places_come_in_order_and_rare_signs_only_when_asked_for() {
         let text = "noise\nx REG:1\n    8 bytes stack frame\nptxas info: a : b\n tail";
         assert_eq!(found(text, false), [":1\n", ": a", ": b"]);
         assert_eq!(found(text, true), [":1\n", " by", ": a", ": b"]);
+        let copied = "x\nptxas info&nbsp;&nbsp;: a\n";
+        assert_eq!((found(copied, false), found(copied, true)), (vec![], vec!["&nb"]));
     }
 
     #[test]

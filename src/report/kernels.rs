@@ -101,9 +101,19 @@ struct Marks {
     sweep: bool,
     function: bool,
     ambiguous: bool,
+    uncounted: bool,
 }
 
-fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 10] {
+/// Whether hardware barriers could lower the occupancy and are left out of it, since the compiler could not count them.
+fn leaves_barriers_out(context: &Context<'_>, row: &Row<'_>, judged: &Judged) -> bool {
+    let limits = context.numbers.gpu(judged).arch.is_some_and(|arch| arch.at_least(9, 0));
+    limits && row.kernel.resources.barriers.is_some_and(|count| count >= 16)
+}
+
+/// What is said of such an occupancy.
+const UNCOUNTED: &str = "the compiler could not count the barriers of the kernel, which may leave room for less";
+
+fn cells(context: &Context<'_>, row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 10] {
     let zero = style.choose("·", ".");
     let unknown = "?";
     let bytes = |size: Option<Bytes>| match size {
@@ -137,7 +147,11 @@ fn cells(row: &Row<'_>, style: Style, marks: &mut Marks) -> [String; 10] {
             };
             marks.sweep |= judged.source == BlockSource::Sweep;
             let limiters: Vec<&str> = judged.occupancy.limiters.iter().map(|limiter| limiter.words()).collect();
-            [format!("{}{source}", judged.block), percent(judged.occupancy.fraction()), limiters.join(", ")]
+            let uncounted = leaves_barriers_out(context, row, judged);
+            marks.uncounted |= uncounted;
+            let most = if uncounted { style.choose("≤", "<=") } else { "" };
+            let occupancy = format!("{most}{}", percent(judged.occupancy.fraction()));
+            [format!("{}{source}", judged.block), occupancy, limiters.join(", ")]
         }
     };
     let registers = match row.kernel.resources.registers {
@@ -199,7 +213,7 @@ pub fn kernels_human(context: &Context<'_>, sort: Sort, style: Style, out: &mut 
         && rows.iter().any(|row| row.judged.is_some_and(|judged| !is_own(context, row, judged)));
     let mut table: Vec<[String; 10]> = Vec::with_capacity(rows.len());
     for row in &rows {
-        let mut cells = cells(row, style, &mut marks);
+        let mut cells = cells(context, row, style, &mut marks);
         if let Some(judged) = row.judged.filter(|_| several) {
             cells[1] = format!("{} on {}", cells[1], context.numbers.gpu(judged).name);
         }
@@ -257,6 +271,9 @@ fn legend(marks: &Marks, style: Style, out: &mut dyn Write) -> io::Result<()> {
             "{}",
             style.faint("* no block size is known: the best of all multiples of 32; --block tells one")
         )?;
+    }
+    if marks.uncounted {
+        writeln!(out, "{}", style.faint(format!("{} {UNCOUNTED}", style.choose("≤", "<="))))?;
     }
     if marks.ambiguous {
         writeln!(
@@ -348,13 +365,16 @@ pub fn kernels_markdown(context: &Context<'_>, sort: Sort, out: &mut dyn Write) 
     let style = Style { unicode: true, color: false, width: 100 };
     let mut marks = Marks::default();
     for row in rows {
-        let mut cells = cells(&row, style, &mut marks);
+        let mut cells = cells(context, &row, style, &mut marks);
         cells[0] = format!("`{}`", cells[0].replace('`', "'"));
         let escaped = cells.map(|cell| cell.replace('|', "\\|").replace('*', "\\*"));
         row_of(&escaped.each_ref().map(String::as_str))?;
     }
     if marks.sweep {
         writeln!(out, "\n\\* no block size is known: the best of all multiples of 32")?;
+    }
+    if marks.uncounted {
+        writeln!(out, "\n≤ {UNCOUNTED}")?;
     }
     left_out(others).map_or(Ok(()), |text| writeln!(out, "\n{text}"))
 }

@@ -17,7 +17,7 @@ use crate::discover::{self, Exclude, Input, Searched, SourceFile, Sources, check
 use crate::filter::Filter;
 use crate::join::{attach, join};
 use crate::lanes::function::Which;
-use crate::model::{Report, symbol};
+use crate::model::{Arch, Report, symbol};
 use crate::output;
 use crate::rules::Context;
 use crate::suppress;
@@ -100,7 +100,8 @@ pub(super) fn examine(
     reading.searched(&mut units);
     let unreadable = reading.tell(streams);
     let Reading { named, exclude, mut report, .. } = reading;
-    join(&mut report);
+    let archs: Option<Vec<Arch>> = config.gpus.iter().map(|(_, gpu)| gpu.arch).collect();
+    join(&mut report, &archs.unwrap_or_default());
     filter.apply(&mut report)?;
     attach(&mut report);
     let (entries, patterns) = config.entries(&mut report);

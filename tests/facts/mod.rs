@@ -30,7 +30,7 @@ pub(crate) fn read_unjoined(log: &mut dyn Read) -> Reading {
 /// Reads `log` as `warplint` does.
 pub(crate) fn read(mut log: &[u8]) -> Reading {
     let mut reading = read_unjoined(&mut log);
-    join(&mut reading.report);
+    join(&mut reading.report, &[]);
     reading
 }
 

@@ -107,3 +107,44 @@ impl Assembler<'_> {
         self.keep_linked(kernel, LinkSource::Cuobjdump, quote.text);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Report;
+    use crate::parse::{Echo, EchoMode, read_log};
+
+    /// The architectures that the listed kernels are read as, and what is passed on.
+    fn listed(log: &str) -> (Vec<String>, String) {
+        let (mut report, mut rest) = (Report::default(), Vec::new());
+        read_log(&mut log.as_bytes(), "x.log", &mut report, &mut Echo::new(EchoMode::Others, &mut rest))
+            .expect("a log in memory");
+        let arch = |kernel: &crate::model::Kernel| kernel.arch.map_or_else(String::new, |arch| arch.to_string());
+        let rest = String::from_utf8_lossy(&rest).into_owned();
+        let rest = rest.lines().filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();
+        (report.linked.iter().map(|linked| arch(&linked.kernel)).collect(), rest)
+    }
+
+    fn header(code: &str, arch: &str) -> String {
+        format!(
+            "\nFatbin {code} code:\n================\narch = {arch}\ncode version = [1,8]\nhost = linux\nhas debug info\ncompressed\nidentifier = src/s.cu\nsome new key = 4 of them\nhas something new\nand one more = \n\n"
+        )
+    }
+
+    const USAGE: &str = "Resource usage:\n Common:\n  GLOBAL:0\n Function k:\n  REG:10 STACK:0 SHARED:1280 LOCAL:0 CONSTANT[0]:536 TEXTURE:0 SURFACE:0 SAMPLER:0\n";
+
+    #[test]
+    fn a_header_tells_its_architecture_whatever_fields_it_has() {
+        let first = header("elf", "sm_80") + &USAGE.replace("1280", "256");
+        let log = first + &header("elf", "sm_90") + USAGE + &header("ptx", "sm_90");
+        assert_eq!(listed(&log), (vec!["sm_80".into(), "sm_90".into()], String::new()));
+        let other = "x = 1\nhas no header\n";
+        assert_eq!(listed(&format!("{other}make: done\n{log}{other}")).1, format!("{other}make: done\n{other}"));
+    }
+
+    #[test]
+    fn the_architecture_of_ptx_is_none_of_a_cubin_that_follows() {
+        let log = header("elf", "sm_80") + &USAGE.replace("1280", "256") + &header("ptx", "sm_90") + USAGE;
+        assert_eq!(listed(&log).0, ["sm_80", ""]);
+        assert_eq!(listed(&(header("ptx", "sm_90") + USAGE)).0, [""]);
+    }
+}

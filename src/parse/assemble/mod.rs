@@ -105,6 +105,11 @@ impl<'r> Assembler<'r> {
         self.stream.openings.is_empty() && self.stream.function.is_none() && self.stream.stray_frame.is_none()
     }
 
+    /// Whether an entry waits for its figures.
+    pub(crate) fn has_open_entry(&self) -> bool {
+        !self.stream.openings.is_empty()
+    }
+
     /// A new run of ptxas reports.
     pub(crate) fn module(&mut self) {
         self.end_burst();

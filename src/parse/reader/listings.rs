@@ -9,69 +9,112 @@ const LISTING_WITHIN: u32 = 16;
 /// Lines of other tools that may stand between the first name of a listing and its figures.
 const FOREIGN_BEFORE: u32 = 4;
 
+/// Which part of a listing the line at hand stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Part {
+    /// The header of code that figures follow.
+    Header,
+    /// The header of PTX or another code without figures, whose architecture is none that figures are for.
+    OtherHeader,
+    #[default]
+    Figures,
+}
+
 impl LineReader<'_> {
     pub(super) fn read_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {
         if self.listing_for == 0 {
+            self.listing_part = Part::default();
+            self.header_open = false;
             self.look_back(at);
         }
         let at = at.after(line.len() - line.trim_ascii_start().len());
-        match listing::read(line) {
-            listing::Line::Arch(arch) => self.assembler.listed_arch(arch),
-            listing::Line::Function(name) => self.assembler.listed_function(name, self.position.place(at)),
-            listing::Line::Figures(listed) => {
-                self.assembler.listed_figures(*listed, line.trim_ascii(), self.position.place(at));
-            }
-            listing::Line::Start => self.assembler.begin_listing(),
-            listing::Line::Heading => {}
-            listing::Line::Foreign => {
-                self.listing_for = self.listing_for.saturating_sub(1);
-                return Understood::Nothing;
-            }
+        if !self.list(listing::read(line), |reader| reader.position.place(at), line.trim_ascii()) {
+            self.listing_for = self.listing_for.saturating_sub(1);
+            return Understood::Nothing;
         }
         self.listing_for = LISTING_WITHIN;
         Understood::Report
+    }
+
+    /// Takes a line of a listing; false where it is none.
+    fn list(&mut self, read: listing::Line<'_>, place: impl FnOnce(&mut Self) -> Place, text: &[u8]) -> bool {
+        use listing::Line;
+        let part = self.listing_part;
+        self.listing_part = match read {
+            Line::Fatbin { elf: false } => Part::OtherHeader,
+            Line::Fatbin { elf: true } => Part::Header,
+            Line::Arch(_) if part == Part::Figures => Part::Header,
+            Line::Function(_) | Line::Figures(_) | Line::Start => Part::Figures,
+            _ => part,
+        };
+        self.header_open = match read {
+            Line::Fatbin { .. } | Line::Arch(_) => true,
+            Line::Function(_) | Line::Figures(_) | Line::Start => false,
+            _ => self.header_open,
+        };
+        match read {
+            Line::Arch(arch) if self.listing_part == Part::Header => self.assembler.listed_arch(arch),
+            Line::Function(name) => {
+                let place = place(self);
+                self.assembler.listed_function(name, place);
+            }
+            Line::Figures(listed) => {
+                let place = place(self);
+                self.assembler.listed_figures(*listed, text, place);
+            }
+            Line::Start => self.assembler.begin_listing(),
+            Line::Fatbin { .. } => self.assembler.listed_arch(None),
+            Line::Arch(_) | Line::Heading => {}
+            Line::Field => return self.header_open,
+            Line::Foreign => return false,
+        }
+        true
     }
 
     /// The lines of a listing before its first figures: fatbin header, headings, the function's name.
     fn look_back(&mut self, at: At<'_>) {
         let floor = at.line.saturating_sub(LOOK_BACK);
         let mut lines: Vec<(usize, &[u8])> = Vec::new();
+        let mut named = false;
         let mut foreign = FOREIGN_BEFORE;
+        // Fields below a header that has not come yet.
+        let mut fields = 0;
         let mut end = at.line;
         while end > floor {
             let start = scan::line_start(at.buffer, floor, end - 1);
             let line = &at.buffer[start..end - 1];
+            end = start;
             if line.is_empty() {
                 // Nothing, as between a carriage return and its line feed, which is of the line before.
-                end = start;
                 continue;
             }
-            if listing::read(line) != listing::Line::Foreign {
-                lines.push((start, line));
-            } else if foreign == 0
-                || lines.iter().any(|(_, line)| matches!(listing::read(line), listing::Line::Function(_)))
-            {
-                break;
-            } else {
-                foreign -= 1;
-            }
-            end = start;
-        }
-        self.listing_start = lines.last().map(|(start, _)| *start).filter(|_| foreign == FOREIGN_BEFORE);
-        let here = self.position.place(At { column: 0, ..at });
-        let feeds = |from: usize| bytecount::count(&at.buffer[from..at.line], b'\n');
-        for (start, line) in lines.into_iter().rev() {
-            let indent = line.len() - line.trim_ascii_start().len();
-            match listing::read(line) {
-                listing::Line::Arch(arch) => self.assembler.listed_arch(arch),
-                listing::Line::Function(name) => {
-                    let above = u32::try_from(feeds(start)).unwrap_or(u32::MAX);
-                    let offset = here.offset - (at.line - start) as u64;
-                    let place = Place { line: here.line.saturating_sub(above), offset, ..here };
-                    self.assembler.listed_function(name, place.after(indent));
-                }
-                listing::Line::Start => self.assembler.begin_listing(),
+            let read = listing::read(line);
+            match read {
+                listing::Line::Field => fields += 1,
+                listing::Line::Foreign if foreign == 0 || named => break,
+                listing::Line::Foreign => foreign -= 1,
+                listing::Line::Fatbin { .. } | listing::Line::Arch(_) => fields = 0,
                 _ => {}
+            }
+            named |= matches!(read, listing::Line::Function(_));
+            if !matches!(read, listing::Line::Field | listing::Line::Foreign) {
+                lines.push((start, line));
+            }
+        }
+        self.listing_start = lines.last().map(|(start, _)| *start).filter(|_| foreign == FOREIGN_BEFORE && fields == 0);
+        let here = self.position.place(At { column: 0, ..at });
+        for (start, line) in lines.into_iter().rev() {
+            let place = |_: &mut Self| {
+                let feeds = bytecount::count(&at.buffer[start..at.line], b'\n');
+                let above = u32::try_from(feeds).unwrap_or(u32::MAX);
+                let offset = here.offset - (at.line - start) as u64;
+                let place = Place { line: here.line.saturating_sub(above), offset, ..here };
+                place.after(line.len() - line.trim_ascii_start().len())
+            };
+            let read = listing::read(line);
+            // Figures before these were read when they came.
+            if !matches!(read, listing::Line::Figures(_)) {
+                self.list(read, place, line);
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::{At, LineReader};
 use crate::model::{Message, Place};
 use crate::parse::assemble::Weight;
+use crate::parse::clean;
 use crate::parse::envelope::{self, Envelope, Severity};
 use crate::parse::message::{self, Sentence};
 use crate::parse::partial::PartialText;
@@ -19,6 +20,21 @@ impl LineReader<'_> {
             let places = || self.position.place(at.after(lead.len()));
             return self.assembler.sentence(&sentence, lead, places);
         }
+        if clean::may_need_it(text) {
+            let mut scratch = Vec::new();
+            if clean::clean(text, &mut scratch) {
+                let line = [lead, &scratch].concat();
+                let envelope = Envelope { start: 0, text: lead.len(), ..envelope };
+                return self.read_clean_text(at, &line, envelope, scratch.trim_ascii());
+            }
+        }
+        self.read_clean_text(at, line, envelope, text);
+    }
+
+    /// The same, without anything that a terminal or a browser put there.
+    fn read_clean_text(&mut self, at: At<'_>, line: &[u8], envelope: Envelope, text: &[u8]) {
+        let severity = envelope.severity;
+        let lead = &line[envelope.start..envelope.text];
         // Information that says nothing must not fill the memory, so it is read before it is kept.
         if severity == Severity::Info && message::read(severity, text).is_none() {
             return;

@@ -225,6 +225,9 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
 const TOLD_AT_FIRST: &str = "told at the first of these comparisons";
 const ONE_CASE: &str = "no lanes of one warp take different cases";
 
+/// Why a loop is silent that lanes leave apart by their index, as far as they come.
+const ENDED_BY_DATA: &str = "data end the loop as well, at another exit";
+
 /// Silences what only goes on with the comparisons of a branch that is told for the same cause.
 fn told_at_first(found: &mut [Branch], cause: Verdict) {
     let is_told = |branch: &Branch| {
@@ -559,9 +562,42 @@ impl<'c, 't> Look<'_, 'c, 't> {
             branch.is_strided = is_strided || (waits && self.leads_to_untold_steps(branch));
             judgement = judge(&evidence);
         }
+        if let Some(one) = self.left_loop(block).filter(|_| branch.is_loop && by_index) {
+            if self.other_exits(block, one).any(|from| self.hangs_on_data(from, one)) {
+                judgement = Judgement { advice: Advice::Silent, reason: ENDED_BY_DATA, ..judgement };
+            }
+            // Lanes that leave it elsewhere run fewer iterations than are counted here.
+            let is_only = self.other_exits(block, one).next().is_none();
+            evidence.spread = evidence.spread.map(|spread| Spread { is_fixed: spread.is_fixed && is_only, ..spread });
+        }
         branch.split = evidence.index;
         branch.spread = evidence.spread;
         branch.judgement = Some(judgement);
+    }
+
+    /// The innermost loop that the branch of a block leaves.
+    fn left_loop(&self, block: Block) -> Option<u32> {
+        let cfg = self.cfg();
+        cfg.loops_of(block).find(|one| cfg.successors(block).iter().any(|to| !cfg.is_in_loop(*to, *one)))
+    }
+
+    /// The other blocks that lanes leave a loop from, and are meant to.
+    fn other_exits(&self, block: Block, one: u32) -> impl Iterator<Item = Block> {
+        let cfg = self.cfg();
+        let exits = cfg.loops[one as usize].exits.iter();
+        exits.filter(move |(from, to)| *from != block && !cfg.is_cold(*to)).map(|(from, _)| *from)
+    }
+
+    /// Whether data that differ from lane to lane decide about leaving a loop from a block: there, or where the way to it
+    /// parts from the others.
+    fn hangs_on_data(&self, from: Block, one: u32) -> bool {
+        let cfg = self.cfg();
+        let above = std::iter::successors(Some(from), |block| cfg.idom(*block));
+        let mut inside = above.take_while(|block| cfg.is_in_loop(*block, one));
+        inside.any(|block| {
+            let decides = block == from || !cfg.dominates(cfg.ipdom(block), from);
+            decides && self.known(block).is_some_and(|known| known.data)
+        })
     }
 
     /// Whether a branch of a source stands before a loop whose step is not told: it may be that of the block.
@@ -617,9 +653,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
     }
 
     fn spread(&mut self, block: Block, evaluator: &mut Evaluator<'_, 'c, 't>) -> Option<Spread> {
-        let cfg = self.cfg();
-        let leaves = |one: &u32| cfg.successors(block).iter().any(|to| !cfg.is_in_loop(*to, *one));
-        let one = cfg.loops_of(block).find(leaves)?;
+        let one = self.left_loop(block)?;
         let allowance = (2 * self.budget.branch).min(self.left);
         evaluator.allow(allowance);
         let spread = evaluator.spread(one, block);

@@ -13,6 +13,7 @@ use super::not_followed::not_followed;
 use crate::analyse::{BlockSource, Found};
 use crate::finding::Level;
 use crate::lanes::cost::Side;
+use crate::lanes::module::Told;
 use crate::lanes::verdict::{Advice, Confidence, Verdict};
 use crate::model::{percent, symbol};
 use crate::rules::{Context, loudest_of_barrier};
@@ -177,7 +178,8 @@ fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn
         .map(|shape| crate::model::BlockSize { x: shape.x, y: shape.y, z: shape.z }.to_string())
         .collect();
     let block = match (found.shapes.known, shapes.as_slice()) {
-        (true, [one]) => format!("blocks of {one}"),
+        (true, [one]) if found.shapes.told == Told::Fully => format!("blocks of {one}"),
+        (true, [one]) => format!("assuming blocks of {one}"),
         (_, all) if is_launched(context, found) => format!("blocks of {}, as it is launched", all.join(" or ")),
         (_, all) => format!("blocks of {}, as nothing tells the shape", all.join(" or ")),
     };

@@ -230,7 +230,7 @@ fn look_at(
         let one = &module.functions[at];
         match one.kernel {
             Some(kernel) => Some(shapes(module, one, &told(kernel as usize))),
-            None if is_own(report, module) => Some(shapes(module, one, &[])),
+            None if is_own(report, module) => Some(shapes(module, one, &of_callers(one, told))),
             // A kernel that a filter left out.
             None => None,
         }
@@ -250,6 +250,26 @@ fn is_own(report: &Report, module: &Module) -> bool {
     module.positions().is_some() && !report.is_filtered
 }
 
+/// What is told of the launches of the kernels that call a function, where all of their blocks are known.
+fn of_callers(one: &Function, told: &impl Fn(usize) -> Vec<Told>) -> Vec<Told> {
+    let mut all = Vec::new();
+    for (_, kernel) in &one.callers {
+        let own = kernel.map(|at| told(at as usize)).unwrap_or_default();
+        if own.is_empty() || own.iter().any(|told| exact(told).is_none()) {
+            return Vec::new();
+        }
+        all.extend(own);
+    }
+    all
+}
+
+/// The block that is told of a launch, where it is no bound only.
+fn exact(told: &Told) -> Option<BlockSize> {
+    let own = told.block.filter(|(_, source)| *source != BlockSource::LaunchBounds).map(|(block, _)| block);
+    let [x, y, z] = told.agreed;
+    own.or_else(|| BlockSize::new(x?, y?, z?).ok())
+}
+
 /// Blocks of different launches that a kernel is looked at in.
 const MOST: usize = 4;
 
@@ -260,23 +280,21 @@ const USUAL: u32 = 256;
 fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     let is_entry = one.kind == Kind::Entry;
     let shape = |x: u32, y: u32, z: u32| Shape { x, y, z, is_entry };
-    let own = one.bounds.required.map(|block| (block, BlockSource::ReqNtid));
-    let is_exact = |(_, source): &(BlockSize, BlockSource)| *source != BlockSource::LaunchBounds;
-    let exact: Vec<_> = told.iter().filter_map(|told| told.block).filter(is_exact).collect();
-    let exact = if exact.is_empty() { Vec::from_iter(own) } else { exact };
-    if !exact.is_empty() {
-        let mut all: Vec<Shape> = exact.iter().map(|(block, _)| shape(block.x, block.y, block.z)).collect();
-        all.dedup();
+    let blocks: Vec<BlockSize> = told.iter().filter_map(exact).collect();
+    let blocks = if blocks.is_empty() { Vec::from_iter(one.bounds.required) } else { blocks };
+    if !blocks.is_empty() {
+        let mut all: Vec<Shape> = Vec::new();
+        for block in blocks {
+            let one = shape(block.x, block.y, block.z);
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
         all.truncate(MOST);
         // Of a kernel that is launched with several, what is told holds in all of them.
         return Shapes { known: all.len() == 1, all, assumed: false, told: module::Told::Fully };
     }
     let [x, y, z] = told.first().map_or([None; 3], |told| told.agreed);
-    if let (Some(x), Some(y), Some(z)) = (x, y, z)
-        && BlockSize::new(x, y, z).is_ok()
-    {
-        return Shapes { all: vec![shape(x, y, z)], known: true, assumed: false, told: module::Told::Fully };
-    }
     let declared = told.first().and_then(|told| told.bounds?.max_threads);
     let most = one.bounds.max_threads.or(declared);
     let threads = most.map_or(USUAL, |most| most.clamp(1, 1024));

@@ -70,6 +70,9 @@ pub(super) fn attach(report: &mut Report) {
         if let Some(spot) = function.declared {
             function.kernel = firsts.get(&spot).copied().flatten();
         }
+        for (spot, kernel) in &mut function.callers {
+            *kernel = firsts.get(spot).copied().flatten();
+        }
     }
 }
 

@@ -318,6 +318,23 @@ mod tests {
     }
 
     #[test]
+    fn a_device_function_is_looked_at_in_the_blocks_of_the_kernels_that_call_it() {
+        let told = |launches: &str| {
+            let source = format!(
+                "__device__ void wait(float* o) {{ if (threadIdx.x < 8) {{ __syncthreads(); o[0] = 1.f; }} }}\n\
+                 __device__ void between(float* o) {{ wait(o); }}\n\
+                 __global__ void k(float* o) {{ wait(o); }}\n__global__ void other(float* o) {{ between(o); }}\n\
+                 void run(float* o, int n) {{ {launches} }}"
+            );
+            human_with_log(&[("k.cu", &source)], "").replace(" : |", "")
+        };
+        assert!(!told("k<<<n, dim3(8, 4)>>>(o); other<<<n, dim3(8, 8)>>>(o);").contains("misses the barrier"));
+        assert!(told("k<<<n, 64>>>(o); other<<<n, 64>>>(o);").contains("; blocks of 64 threads"));
+        // The block of the other one is not known.
+        assert!(told("k<<<n, 8>>>(o); other<<<n, n>>>(o);").contains("; assuming 256 threads per block"));
+    }
+
+    #[test]
     fn the_barrier_is_shown() {
         let text = human(&one_sided(FIRST_100, WAIT), &[]);
         assert!(text.contains("  barrier: <stdin>:") && text.contains(": bar.sync 0;"), "{text}");

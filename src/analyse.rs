@@ -78,6 +78,8 @@ pub struct Told {
     pub block: Option<(BlockSize, BlockSource)>,
     /// Dynamic shared memory a block.
     pub dynamic_shared: Option<(Bytes, BlockSource)>,
+    /// The dimensions of the block that all launches tell alike, where nothing tells a block.
+    pub agreed: [Option<u32>; 3],
     /// What the directives of its PTX say, or the attributes in its sources.
     pub bounds: Option<Bounds>,
     /// The launch that tells its block or its dynamic shared memory, where one does.
@@ -358,6 +360,8 @@ struct Declared {
     site: Option<Site>,
     /// Dynamic shared memory of all launches, where none tells a block.
     dynamic_shared: Option<Bytes>,
+    /// The dimensions of the block that all launches tell alike.
+    agreed: [Option<u32>; 3],
 }
 
 /// What a comment, entries, the first first, the directives of PTX, a launch, and else the options tell.
@@ -379,7 +383,9 @@ fn told(entries: &[usize], declared: Declared, assumptions: &Assumptions) -> Tol
     let dynamic_shared = dynamic.or(launched).or(option);
     let is_launched = |source: Option<BlockSource>| source == Some(BlockSource::LaunchSite);
     let tells = is_launched(block.map(|(_, source)| source)) || is_launched(dynamic_shared.map(|(_, source)| source));
-    Told { block, dynamic_shared, bounds, site: site.filter(|_| tells).map(|site| site.spot) }
+    let is_open = block.is_none_or(|(_, source)| source == BlockSource::LaunchBounds);
+    let agreed = if is_open { declared.agreed } else { [None; 3] };
+    Told { block, dynamic_shared, agreed, bounds, site: site.filter(|_| tells).map(|site| site.spot) }
 }
 
 /// For each kernel what its PTX, its sources and the comments there say; empty without either.
@@ -444,6 +450,7 @@ impl Analysis {
             let mut declared = declared.get(at).copied().unwrap_or_default();
             let sites = kernel.family.map(|_| launches::sites(report, &numbers.instances, kernel)).unwrap_or_default();
             declared.dynamic_shared = sites.dynamic_shared;
+            declared.agreed = sites.agreed;
             declared.site = sites.distinct.first().copied();
             let first = id_of(set, declared);
             numbers.told_of.push(first);

@@ -7,7 +7,7 @@ use super::prefer::prefer_compiled;
 use super::{BlockSource, Told};
 use crate::lanes::Shape;
 use crate::lanes::function::{Branch, Which};
-use crate::lanes::module::{Looked, Shapes, dimensions, look};
+use crate::lanes::module::{self, Looked, Shapes, dimensions, look};
 use crate::lanes::warp::{Exchange, of_module};
 use crate::model::{BlockSize, Function, Kind, Module, NameId, Place, Quote, Report};
 use crate::parse::ptx::Locations;
@@ -230,7 +230,7 @@ fn look_at(
         let one = &module.functions[at];
         match one.kernel {
             Some(kernel) => Some(shapes(module, one, &told(kernel as usize))),
-            None if is_own(report, module) => Some(shapes(module, one, &[])),
+            None if is_own(report, module) => Some(shapes(module, one, &of_callers(one, told))),
             // A kernel that a filter left out.
             None => None,
         }
@@ -250,6 +250,26 @@ fn is_own(report: &Report, module: &Module) -> bool {
     module.positions().is_some() && !report.is_filtered
 }
 
+/// What is told of the launches of the kernels that call a function, where all of their blocks are known.
+fn of_callers(one: &Function, told: &impl Fn(usize) -> Vec<Told>) -> Vec<Told> {
+    let mut all = Vec::new();
+    for (_, kernel) in &one.callers {
+        let own = kernel.map(|at| told(at as usize)).unwrap_or_default();
+        if own.is_empty() || own.iter().any(|told| exact(told).is_none()) {
+            return Vec::new();
+        }
+        all.extend(own);
+    }
+    all
+}
+
+/// The block that is told of a launch, where it is no bound only.
+fn exact(told: &Told) -> Option<BlockSize> {
+    let own = told.block.filter(|(_, source)| *source != BlockSource::LaunchBounds).map(|(block, _)| block);
+    let [x, y, z] = told.agreed;
+    own.or_else(|| BlockSize::new(x?, y?, z?).ok())
+}
+
 /// Blocks of different launches that a kernel is looked at in.
 const MOST: usize = 4;
 
@@ -260,27 +280,48 @@ const USUAL: u32 = 256;
 fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     let is_entry = one.kind == Kind::Entry;
     let shape = |x: u32, y: u32, z: u32| Shape { x, y, z, is_entry };
-    let own = one.bounds.required.map(|block| (block, BlockSource::ReqNtid));
-    let is_exact = |(_, source): &(BlockSize, BlockSource)| *source != BlockSource::LaunchBounds;
-    let exact: Vec<_> = told.iter().filter_map(|told| told.block).filter(is_exact).collect();
-    let exact = if exact.is_empty() { Vec::from_iter(own) } else { exact };
-    if !exact.is_empty() {
-        let mut all: Vec<Shape> = exact.iter().map(|(block, _)| shape(block.x, block.y, block.z)).collect();
-        all.dedup();
+    let blocks: Vec<BlockSize> = told.iter().filter_map(exact).collect();
+    let blocks = if blocks.is_empty() { Vec::from_iter(one.bounds.required) } else { blocks };
+    if !blocks.is_empty() {
+        let mut all: Vec<Shape> = Vec::new();
+        for block in blocks {
+            let one = shape(block.x, block.y, block.z);
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
         all.truncate(MOST);
         // Of a kernel that is launched with several, what is told holds in all of them.
-        return Shapes { known: all.len() == 1, all, assumed: false };
+        return Shapes { known: all.len() == 1, all, assumed: false, told: module::Told::Fully };
     }
-    let threads = one.bounds.max_threads.map_or(USUAL, |most| most.min(1024));
-    let dimensions = dimensions(module, one);
-    let is_told = one.bounds.max_threads.is_some();
-    if dimensions == 1 && module.positions().is_some() && !is_told && waits(module, one) {
-        // Whether all threads of the block come to a barrier may depend on how many there are.
-        let all = [threads, 1024, 32].map(|x| shape(x, 1, 1)).to_vec();
-        return Shapes { all, known: true, assumed: false };
+    let [x, y, z] = told.first().map_or([None; 3], |told| told.agreed);
+    let declared = told.first().and_then(|told| told.bounds?.max_threads);
+    let most = one.bounds.max_threads.or(declared);
+    let threads = most.map_or(USUAL, |most| most.clamp(1, 1024));
+    // Whether all threads of the block come to a barrier may depend on how many there are.
+    let is_open = module.positions().is_some() && waits(module, one);
+    let mut sizes = if is_open { vec![threads, 1024, 32] } else { vec![threads] };
+    sizes.retain(|size| *size <= most.map_or(1024, |_| threads));
+    sizes.dedup();
+    let of_sizes = |shape: &dyn Fn(u32) -> Shape| sizes.iter().map(|size| shape(*size)).collect::<Vec<Shape>>();
+    // What is not told of z is 1, as in most blocks.
+    let depth = z.unwrap_or(1);
+    let rest = |size: u32, told: u32| (size / told.max(1)).max(1);
+    let partly = match (x, y) {
+        (Some(x), Some(y)) => of_sizes(&|size| shape(x, y, rest(size, x.saturating_mul(y)).min(64))),
+        (Some(x), None) => of_sizes(&|size| shape(x, rest(size, x.saturating_mul(depth)), depth)),
+        (None, Some(y)) if y.saturating_mul(depth) > 1 => [16, 32, 8, 64].map(|x| shape(x, y, depth)).to_vec(),
+        _ => Vec::new(),
+    };
+    let partly: Vec<Shape> = partly.into_iter().filter(|one| BlockSize::new(one.x, one.y, one.z).is_ok()).collect();
+    if !partly.is_empty() {
+        return Shapes { all: partly, known: x.is_some(), assumed: false, told: module::Told::Partly };
     }
+    let told = if most.is_some() { module::Told::Bound } else { module::Told::Nothing };
+    let is_row = y == Some(1) && depth == 1;
+    let dimensions = if is_row { 1 } else { dimensions(module, one) };
     if dimensions == 1 {
-        return Shapes { all: vec![shape(threads, 1, 1)], known: true, assumed: true };
+        return Shapes { all: of_sizes(&|x| shape(x, 1, 1)), known: true, assumed: !is_open, told };
     }
     let mut all: Vec<Shape> = [16, 32, 8, 64]
         .into_iter()
@@ -293,7 +334,7 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     if all.is_empty() {
         all.push(shape(threads, 1, 1));
     }
-    Shapes { all, known: false, assumed: true }
+    Shapes { all, known: false, assumed: true, told }
 }
 
 /// Whether a function has a barrier.

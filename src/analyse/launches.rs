@@ -51,6 +51,8 @@ pub(super) struct Sites {
     pub(super) distinct: Vec<Site>,
     /// Dynamic shared memory, where no launch tells a block and all tell this.
     pub(super) dynamic_shared: Option<Bytes>,
+    /// The dimensions of the block that all launches tell alike, those too that may be of an overload.
+    pub(super) agreed: [Option<u32>; 3],
 }
 
 /// What one launch tells.
@@ -67,7 +69,9 @@ pub(super) fn sites(report: &Report, instances: &Instances, kernel: &Kernel) -> 
         instances::Sites::All(all) => Vec::from(all),
         instances::Sites::Some { same, other } => same.iter().copied().chain(other).collect(),
     };
-    let mut sites = Sites::default();
+    let family = kernel.family.and_then(|number| report.families.get(number as usize));
+    let perhaps = family.map_or(&[][..], |family| &family.perhaps_launches);
+    let mut sites = Sites { agreed: agreed(report, own.iter().chain(perhaps)), ..Sites::default() };
     let mut known: HashSet<(BlockSize, Option<Bytes>)> = HashSet::new();
     for spot in &own {
         let Some(site) = report.launch(*spot) else { continue };
@@ -82,6 +86,18 @@ pub(super) fn sites(report: &Report, instances: &Instances, kernel: &Kernel) -> 
         sites.dynamic_shared = first.filter(|_| told.all(|other| other == first));
     }
     sites
+}
+
+/// The dimensions of the block that all launches tell alike.
+fn agreed<'s>(report: &Report, mut spots: impl Iterator<Item = &'s Spot>) -> [Option<u32>; 3] {
+    let block = |spot: &Spot| report.launch(*spot).map_or([None; 3], |site| site.block);
+    let mut all = spots.next().map_or([None; 3], block);
+    for spot in spots {
+        for (one, other) in all.iter_mut().zip(block(spot)) {
+            *one = one.filter(|_| *one == other);
+        }
+    }
+    all
 }
 
 /// The attributes of a kernel in its sources as the directives that they become.

@@ -70,6 +70,9 @@ pub(super) fn attach(report: &mut Report) {
         if let Some(spot) = function.declared {
             function.kernel = firsts.get(&spot).copied().flatten();
         }
+        for (spot, kernel) in &mut function.callers {
+            *kernel = firsts.get(spot).copied().flatten();
+        }
     }
 }
 
@@ -294,6 +297,9 @@ fn by_arguments(report: &Report, families: &[Family], name: &[u8], found: &mut V
 /// Families of one base name that a launch is held against, at most: where more have it, only those of its own file count.
 const RIVALS: usize = 64;
 
+/// Families that a launch may be of, for it to be told of each of them, at most.
+const OVERLOADS: usize = 8;
+
 /// Gives every launch to the family that it is of, where that is sure.
 fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Vec<u32>>) {
     for list in by_base.values().filter(|list| list.len() > 1) {
@@ -344,8 +350,12 @@ fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Ve
             if found.len() > 1 {
                 of_arguments(report, families, site, &mut found);
             }
-            if let [one] = found.as_slice() {
-                families[*one as usize].launches.push(Spot { unit, at });
+            match found.as_slice() {
+                [one] => families[*one as usize].launches.push(Spot { unit, at }),
+                several if several.len() <= OVERLOADS => {
+                    several.iter().for_each(|one| families[*one as usize].perhaps_launches.push(Spot { unit, at }));
+                }
+                _ => {}
             }
         }
     }

@@ -254,6 +254,9 @@ fn parting_loops(look: &Look<'_, '_, '_>, found: &[Branch], blocks: &[Block]) ->
 const TOLD_AT_FIRST: &str = "told at the first of these comparisons";
 const ONE_CASE: &str = "no lanes of one warp take different cases";
 
+/// Why a loop is silent that lanes leave apart by their index, as far as they come.
+const ENDED_BY_DATA: &str = "data end the loop as well, at another exit";
+
 /// Silences what only goes on with the comparisons of a branch that is told for the same cause.
 fn told_at_first(found: &mut [Branch], cause: Verdict) {
     let is_told = |branch: &Branch| {
@@ -606,9 +609,36 @@ impl<'c, 't> Look<'_, 'c, 't> {
             branch.is_strided = is_strided || (waits && self.leads_to_untold_steps(branch));
             judgement = judge(&evidence);
         }
+        if let Some(one) = left_loop(self.cfg(), block).filter(|_| branch.is_loop && by_index) {
+            if self.other_exits(block, one).any(|from| self.hangs_on_data(from, one)) {
+                judgement = Judgement { advice: Advice::Silent, reason: ENDED_BY_DATA, ..judgement };
+            }
+            // Lanes that leave it elsewhere run fewer iterations than are counted here.
+            let is_only = self.other_exits(block, one).next().is_none();
+            evidence.spread = evidence.spread.map(|spread| Spread { is_fixed: spread.is_fixed && is_only, ..spread });
+        }
         branch.split = evidence.index;
         branch.spread = evidence.spread;
         branch.judgement = Some(judgement);
+    }
+
+    /// The other blocks that lanes leave a loop from, and are meant to.
+    fn other_exits(&self, block: Block, one: u32) -> impl Iterator<Item = Block> {
+        let cfg = self.cfg();
+        let exits = cfg.loops[one as usize].exits.iter();
+        exits.filter(move |(from, to)| *from != block && !cfg.is_cold(*to)).map(|(from, _)| *from)
+    }
+
+    /// Whether data that differ from lane to lane decide about leaving a loop from a block: there, or where the way to it
+    /// parts from the others.
+    fn hangs_on_data(&self, from: Block, one: u32) -> bool {
+        let cfg = self.cfg();
+        let above = std::iter::successors(Some(from), |block| cfg.idom(*block));
+        let mut inside = above.take_while(|block| cfg.is_in_loop(*block, one));
+        inside.any(|block| {
+            let decides = block == from || !cfg.dominates(cfg.ipdom(block), from);
+            decides && self.known(block).is_some_and(|known| known.data)
+        })
     }
 
     /// Whether a branch of a source stands before a loop whose step is not told: it may be that of the block.
@@ -664,8 +694,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
     }
 
     fn spread(&mut self, block: Block, evaluator: &mut Evaluator<'_, 'c, 't>) -> Option<Spread> {
-        let cfg = self.cfg();
-        let one = left_loop(cfg, block)?;
+        let one = left_loop(self.cfg(), block)?;
         let allowance = (2 * self.budget.branch).min(self.left);
         evaluator.allow(allowance);
         let spread = evaluator.spread(one, block);

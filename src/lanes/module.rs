@@ -11,6 +11,19 @@ use super::verdict::{Advice, Judgement};
 use crate::model::{Function, Kind, Module, Names};
 use crate::parse::ptx::{Body, Code, Locations};
 
+/// What tells the block that a function is looked at in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Told {
+    /// Nothing.
+    Nothing,
+    /// A bound of its threads.
+    Bound,
+    /// Launches, and not in all dimensions.
+    Partly,
+    /// A launch, an attribute, or the user.
+    Fully,
+}
+
 /// The blocks that a kernel is looked at in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shapes {
@@ -20,6 +33,15 @@ pub struct Shapes {
     pub known: bool,
     /// Whether its size is assumed, so that what the code says of it counts.
     pub assumed: bool,
+    /// What tells it; the rest is assumed.
+    pub told: Told,
+}
+
+/// What one call passes to a function, and the block that it is called in.
+struct Passed {
+    shape: Shape,
+    told: Told,
+    arguments: Arguments,
 }
 
 /// What was found out about a function.
@@ -59,7 +81,7 @@ pub fn look(
 ) -> Vec<Looked> {
     let plan = Plan::new(module, names);
     let mut found: Vec<Option<Looked>> = vec![None; module.functions.len()];
-    let mut contexts: HashMap<usize, Vec<(Shape, Arguments)>> = HashMap::new();
+    let mut contexts: HashMap<usize, Vec<Passed>> = HashMap::new();
     for round in plan.rounds() {
         let look = |body: &mut Body, at: &usize| {
             let passed = contexts.get(at).map_or(&[][..], Vec::as_slice);
@@ -74,11 +96,11 @@ pub fn look(
         // Each function is looked at once: what it was passed is not asked for again.
         round.iter().for_each(|at| drop(contexts.remove(at)));
         for (looked, calls) in looked.into_iter().flatten() {
-            for (callee, shape, arguments) in calls {
+            for (callee, passed) in calls {
                 let known = contexts.entry(callee).or_default();
                 // One more shows that there are too many; what the others pass is not kept.
                 if known.len() <= CALLERS {
-                    known.push((shape, arguments));
+                    known.push(passed);
                 }
             }
             let at = looked.function;
@@ -156,15 +178,14 @@ impl<'m> Plan<'m> {
         rounds
     }
 
-    #[allow(clippy::type_complexity, reason = "a result that is taken apart at once")]
     fn look(
         &self,
         at: usize,
         shapes: &(dyn Fn(usize) -> Option<Shapes> + Sync),
-        passed: &[(Shape, Arguments)],
+        passed: &[Passed],
         which: Which,
         body: &mut Body,
-    ) -> Option<(Looked, Vec<(usize, Shape, Arguments)>)> {
+    ) -> Option<(Looked, Vec<(usize, Passed)>)> {
         let one = &self.module.functions[at];
         let follows = |name: &[u8]| self.by_name.get(name).is_some_and(|at| self.module.functions[*at].branches > 0);
         let passes_on = self.calls[at].iter().any(|callee| self.module.functions[*callee].branches > 0);
@@ -176,12 +197,13 @@ impl<'m> Plan<'m> {
         if shapes.assumed
             && let Some(all) = Hints::of(&code).refine(&shapes.all)
         {
-            shapes = Shapes { all, known: true, assumed: true };
+            shapes = Shapes { all, known: true, ..shapes };
         }
         let unknown = Arguments::default();
         let called = one.kind == Kind::Function && (1..=CALLERS).contains(&passed.len());
         let ways: Vec<(Shape, &Arguments)> = if called {
-            passed.iter().map(|(shape, arguments)| (Shape { is_entry: false, ..*shape }, arguments)).collect()
+            shapes.told = passed.iter().map(|one| one.told).min().unwrap_or(shapes.told);
+            passed.iter().map(|one| (Shape { is_entry: false, ..one.shape }, &one.arguments)).collect()
         } else {
             shapes.all.iter().map(|shape| (*shape, &unknown)).collect()
         };
@@ -205,7 +227,7 @@ impl<'m> Plan<'m> {
             let looked = function::branches(&task, &follows);
             let callees = looked.calls.into_iter().filter_map(|Call { callee, arguments }| {
                 let at = *self.by_name.get(code.names[callee as usize])?;
-                Some((at, *shape, arguments))
+                Some((at, Passed { shape: *shape, told: shapes.told, arguments }))
             });
             calls.extend(callees);
             found.push(looked.branches);

@@ -40,7 +40,7 @@ mod tests {
     use super::super::Shape;
     use super::super::cost::Side;
     use super::super::function::Which;
-    use super::super::module::{Shapes, look};
+    use super::super::module::{Shapes, Told, look};
     use super::super::value::{ALL, Extent, Value};
     use super::super::verdict::{Missed, Split, judge};
     use super::super::warp::{By, of_module};
@@ -109,7 +109,7 @@ mod tests {
         let module = lowered.into_module(0, &functions, &mut named, &|_| Bounds::default());
         let shapes = |_| {
             let shape = Shape { x: 256, y: 1, z: 1, is_entry: true };
-            Some(Shapes { all: vec![shape], known: true, assumed: false })
+            Some(Shapes { all: vec![shape], known: true, assumed: false, told: Told::Fully })
         };
         let looked = look(&module, &names, &shapes, Which::ByIndex);
         let all = looked.iter().flat_map(|one| one.branches.iter().zip(&one.locations));
@@ -276,6 +276,32 @@ mod tests {
             "for (int k = threadIdx.x; k < o[0]; k++)",
         ] {
             assert!(!divergent(head), "{head}");
+        }
+    }
+
+    #[test]
+    fn a_loop_that_data_end_as_well_is_silent() {
+        let told = |body: &str| {
+            let kernel = format!(
+                "__global__ void k(int* o, const int* p, int n) {{ int c = 0, i = threadIdx.x; {body} o[threadIdx.x] = i + c; }}"
+            );
+            found(&kernel).iter().any(|(_, verdict, _)| *verdict == Verdict::DivergentIndex)
+        };
+        for body in [
+            "while (i >= 0) { if (p[i] != 3) break; i--; }",
+            "while (i >= 0) { if (p[i] == 3) { c++; i--; } else { break; } }",
+            "for (; i >= 0; i--) { if (p[i] == n) return; }",
+            "for (; i >= 0; i--) { if (p[i] == 3) { if (n > i) break; } }",
+            "for (; i >= 0; i--) { c += p[i]; if (c > 7) goto done; } done:",
+        ] {
+            assert!(!told(body), "{body}");
+        }
+        for body in [
+            "while (i >= 0) { c += p[i]; i--; }",
+            "while (i >= 0) { if (p[i] != 3) c++; i--; }",
+            "while (i >= 0) { if (p[i] != 3) c++; if (i == n) break; i--; }",
+        ] {
+            assert!(told(body), "{body}");
         }
     }
 

@@ -18,6 +18,8 @@ pub struct Family {
     pub declarations: Vec<Spot>,
     /// Its launches, in the order of the sources.
     pub launches: Vec<Spot>,
+    /// Launches that are of it or of an overload that is called alike.
+    pub perhaps_launches: Vec<Spot>,
     /// The kernels that are of it, as indices into [`Report::kernels`].
     pub kernels: Vec<u32>,
     /// Whether other families of the same name exist, so that a launch may be of one of those.

@@ -165,6 +165,9 @@ pub struct Function {
     pub flow: Flow,
     /// The declaration that it was made from, of a kernel in a source.
     pub declared: Option<Spot>,
+    /// The kernels of its source that call it, where those are all known, by their declarations, and which of
+    /// [`super::Report::kernels`] they are.
+    pub callers: Vec<(Spot, Option<u32>)>,
     /// The kernel that it is, an index into [`super::Report::kernels`]; none where a filter left that out.
     pub kernel: Option<u32>,
 }

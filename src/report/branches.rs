@@ -10,9 +10,10 @@ use super::Style;
 use super::excerpt;
 use super::json::VERSION;
 use super::not_followed::not_followed;
-use crate::analyse::{BlockSource, Found};
+use crate::analyse::Found;
 use crate::finding::Level;
 use crate::lanes::cost::Side;
+use crate::lanes::module::Told;
 use crate::lanes::verdict::{Advice, Confidence, Verdict};
 use crate::model::{percent, symbol};
 use crate::rules::{Context, loudest_of_barrier};
@@ -25,6 +26,7 @@ struct WireBranch {
     kernel: String,
     arch: Option<String>,
     block: [u32; 3],
+    block_assumed: bool,
     verdict: Option<&'static str>,
     confidence: Option<&'static str>,
     split_share: Option<f64>,
@@ -73,6 +75,7 @@ fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
         kernel,
         arch: found.function.arch.map(|arch| arch.to_string()),
         block: [branch.shape.x, branch.shape.y, branch.shape.z],
+        block_assumed: found.shapes.told != Told::Fully,
         verdict: judgement.map(|judgement| judgement.verdict.name()),
         confidence: judgement.map(|judgement| judgement.confidence.name()),
         split_share: judgement.filter(|one| one.verdict != Verdict::DivergentData).map(|_| branch.split.of_all()),
@@ -161,12 +164,6 @@ pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) 
     writeln!(out, "{}", style.faint(left_out))
 }
 
-/// Whether launches tell the blocks of a kernel.
-fn is_launched(context: &Context<'_>, found: &Found<'_>) -> bool {
-    let told = found.function.kernel.and_then(|at| context.numbers.told(at as usize));
-    told.and_then(|told| told.block).is_some_and(|(_, source)| source == BlockSource::LaunchSite)
-}
-
 fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let name = symbol::short(context.report.names.get(found.function.name));
     let arch = found.function.arch.map_or_else(String::new, |arch| format!(" {arch}"));
@@ -177,8 +174,9 @@ fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn
         .map(|shape| crate::model::BlockSize { x: shape.x, y: shape.y, z: shape.z }.to_string())
         .collect();
     let block = match (found.shapes.known, shapes.as_slice()) {
-        (true, [one]) => format!("blocks of {one}"),
-        (_, all) if is_launched(context, found) => format!("blocks of {}, as it is launched", all.join(" or ")),
+        (true, [one]) if found.shapes.told == Told::Fully => format!("blocks of {one}"),
+        (true, [one]) => format!("assuming blocks of {one}"),
+        (_, all) if found.shapes.told == Told::Fully => format!("blocks of {}, as it is launched", all.join(" or ")),
         (_, all) => format!("blocks of {}, as nothing tells the shape", all.join(" or ")),
     };
     writeln!(out, "{}{} {}", style.strong(name), style.faint(arch), style.faint(format!("({block})")))

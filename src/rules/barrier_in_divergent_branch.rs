@@ -126,7 +126,7 @@ const GO_ON: &str = "move the barrier out of the branch, and guard the work befo
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{human, kernel, lint, one_sided, sources, work};
+    use crate::rules::testing::{human, human_with_log, kernel, lint, one_sided, sources, work};
 
     const FIRST_100: &str = "setp.ge.u32 %p1, %t, 100;";
     const WAIT: &str = "bar.sync 0;\n";
@@ -265,7 +265,79 @@ mod tests {
         let log = one_sided("setp.ge.u32 %p1, %t, 64;", WAIT);
         assert!(lint(&log, &[])[0].starts_with("error["), "{:?}", lint(&log, &[]));
         let text = human(&log, &[]);
-        assert!(text.contains("whole warps go different ways; blocks of 256 threads"), "{text}");
+        assert!(
+            text.contains("whole warps go different ways; assuming 256 threads per block (no bound found)"),
+            "{text}"
+        );
+    }
+
+    /// A kernel whose threads leave by `condition` before a barrier, and who launches it.
+    fn leaving(condition: &str, launch: &str) -> String {
+        format!(
+            "__global__ void k(float* o, int n) {{ if ({condition}) return; o[threadIdx.x] = 1.f; __syncthreads(); \
+             o[threadIdx.y] = o[0]; }}\nvoid run(float* o, int n) {{ {launch} }}"
+        )
+    }
+
+    #[test]
+    fn what_launches_tell_of_a_block_holds_though_the_rest_is_unknown() {
+        let told = |condition: &str, launch: &str| {
+            let all = sources(&[("k.cu", &leaving(condition, launch))], &[]);
+            all.iter().any(|line| line.contains("[barrier-in-divergent-branch]"))
+        };
+        let of_x = "blockIdx.y * blockDim.x + threadIdx.x >= n";
+        assert!(!told(of_x, "k<<<n, dim3(1, n)>>>(o, n);"));
+        assert!(!told(of_x, "k<<<n, dim3(1, n)>>>(o, n); k<<<n, dim3(1, 64)>>>(o, n);"));
+        assert!(told(of_x, "k<<<n, dim3(1, n)>>>(o, n); k<<<n, dim3(2, n)>>>(o, n);"));
+        assert!(told(of_x, "k<<<n, dim3(n, n)>>>(o, n);"));
+        // Of one number, the block is a row.
+        assert!(!told("threadIdx.y == 1", "k<<<n, n>>>(o, n);"));
+        assert!(!told("threadIdx.y == 1", "const int m = n + 1; k<<<n, m>>>(o, n);"));
+        assert!(told("threadIdx.y == 1", "k<<<n, dim3(n, 4)>>>(o, n);"));
+    }
+
+    #[test]
+    fn the_label_says_what_is_assumed_of_the_block() {
+        // A label goes on in the next line.
+        let full = |source: &str| human_with_log(&[("k.cu", source)], "").replace(" : |", "");
+        let label = |launch: &str| full(&leaving("threadIdx.x >= n", launch));
+        let text = label("k<<<n, 128>>>(o, n);");
+        assert!(text.contains("; blocks of 128 threads"), "{text}");
+        let text = label("k<<<n, n>>>(o, n);");
+        assert!(text.contains("; assuming 256 threads per block (no bound found)"), "{text}");
+        let text = label("k<<<n, dim3(32, n)>>>(o, n);");
+        assert!(text.contains("; assuming 32×8 threads per block (only a part found)"), "{text}");
+        let bounded = leaving("threadIdx.x >= n", "").replacen("void k", "void __launch_bounds__(64) k", 1);
+        let text = full(&bounded);
+        assert!(text.contains("; assuming 64 threads per block (only a bound found)"), "{text}");
+    }
+
+    #[test]
+    fn overloads_that_are_all_launched_with_one_block_have_it() {
+        let one = leaving("threadIdx.x >= n", "k<<<n, 512>>>(o, n);");
+        let other = one.replace("float", "double");
+        let text = human_with_log(&[("k.cu", &format!("{one}\n{other}"))], "");
+        assert!(text.contains("; blocks of 512 threads") && !text.contains("assuming"), "{text}");
+        let other = other.replace("512", "256");
+        let text = human_with_log(&[("k.cu", &format!("{one}\n{other}"))], "");
+        assert!(text.contains("assuming") && !text.contains("512"), "{text}");
+    }
+
+    #[test]
+    fn a_device_function_is_looked_at_in_the_blocks_of_the_kernels_that_call_it() {
+        let told = |launches: &str| {
+            let source = format!(
+                "__device__ void wait(float* o) {{ if (threadIdx.x < 8) {{ __syncthreads(); o[0] = 1.f; }} }}\n\
+                 __device__ void between(float* o) {{ wait(o); }}\n\
+                 __global__ void k(float* o) {{ wait(o); }}\n__global__ void other(float* o) {{ between(o); }}\n\
+                 void run(float* o, int n) {{ {launches} }}"
+            );
+            human_with_log(&[("k.cu", &source)], "").replace(" : |", "")
+        };
+        assert!(!told("k<<<n, dim3(8, 4)>>>(o); other<<<n, dim3(8, 8)>>>(o);").contains("misses the barrier"));
+        assert!(told("k<<<n, 64>>>(o); other<<<n, 64>>>(o);").contains("; blocks of 64 threads"));
+        // The block of the other one is not known.
+        assert!(told("k<<<n, 8>>>(o); other<<<n, n>>>(o);").contains("; assuming 256 threads per block"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::limits::counted;
 use crate::analyse::{BranchQuotes, Found, InlinedQuote};
 use crate::finding::{Cause, Finding, Hit, Label, Level};
 use crate::lanes::function::{Branch, lanes_in_words};
+use crate::lanes::module::Told;
 use crate::lanes::verdict::{Advice, Confidence, Judgement, Verdict, Witness};
 use crate::model::{BlockSize, Quote, percent, symbol};
 
@@ -96,7 +97,7 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: Message) -> Fin
     let branch = found.branch;
     // What jumps in the PTX may be what runs the side in the source, or what does not.
     let (label, in_ptx) = match label {
-        Says::Lanes => (witness(branch, false), witness(branch, true)),
+        Says::Lanes => (witness(&found, false), witness(&found, true)),
         Says::Text(text) => (text.clone(), text),
     };
     let quotes = context.quotes_of(hit);
@@ -108,6 +109,7 @@ pub(super) fn finding(context: &Context<'_>, hit: &Hit, message: Message) -> Fin
     finding
         .fact("verdict", branch.judgement.map(|judgement| judgement.verdict.name()))
         .fact("block", size(branch).to_string())
+        .fact("block_assumed", u64::from(found.shapes.told != Told::Fully))
         .fact("split_share", branch.split.of_all())
         .fact("taken_cost", costs.map(|(taken, _)| taken))
         .fact("fallthrough_cost", costs.map(|(_, other)| other))
@@ -224,11 +226,18 @@ pub(super) fn warps_split(found: &Found<'_>, name: &str) -> (String, &'static st
     (format!("{} of the warps of {name} split", percent(share)), "", "their")
 }
 
-/// `256 threads`, `16×16 threads`: the block that a branch was looked at in.
-pub(super) fn block(branch: &Branch) -> String {
-    let size = size(branch);
+/// `blocks of 256 threads`, or where not all of that is told, `assuming 256 threads per block (no bound found)`: the block that
+/// a branch was looked at in.
+pub(super) fn block(found: &Found<'_>) -> String {
+    let size = size(found.branch);
     let ending = if size.threads() == 1 { "" } else { "s" };
-    format!("{size} thread{ending}")
+    let why = match found.shapes.told {
+        Told::Fully => return format!("blocks of {size} thread{ending}"),
+        Told::Partly => "only a part found",
+        Told::Bound => "only a bound found",
+        Told::Nothing => "no bound found",
+    };
+    format!("assuming {size} thread{ending} per block ({why})")
 }
 
 fn size(branch: &Branch) -> BlockSize {
@@ -236,14 +245,14 @@ fn size(branch: &Branch) -> BlockSize {
 }
 
 /// `warp 0: lanes 0–15 jump, lanes 16–31 do not; blocks of 256 threads`; of a source line, `go one way` and `the other`.
-fn witness(branch: &Branch, is_ptx: bool) -> String {
-    let block = block(branch);
+fn witness(found: &Found<'_>, is_ptx: bool) -> String {
+    let (branch, block) = (found.branch, block(found));
     let Some(witness) = branch.split.witness else {
-        return format!("whole warps go different ways; blocks of {block}");
+        return format!("whole warps go different ways; {block}");
     };
     let warp = witness.warp;
     if branch.ways > 2 {
-        return format!("the lanes of warp {warp} go different ways; blocks of {block}");
+        return format!("the lanes of warp {warp} go different ways; {block}");
     }
     let ((taken, takes_one), (others, stays_one)) = lanes(witness);
     let ways = if is_ptx {
@@ -253,7 +262,7 @@ fn witness(branch: &Branch, is_ptx: bool) -> String {
         let go = if takes_one { "goes" } else { "go" };
         format!("{taken} {go} one way, {others} the other")
     };
-    format!("warp {warp}: {ways}; blocks of {block}")
+    format!("warp {warp}: {ways}; {block}")
 }
 
 /// `lanes 0–30` and `lane 31`, which of them is a single one: those that take the branch, and the others.

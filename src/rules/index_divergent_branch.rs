@@ -102,7 +102,7 @@ mod tests {
     fn the_label_says_which_lanes_of_which_warp_jump_in_which_blocks() {
         let half = "and.b32 %r1, %t, 16; setp.eq.u32 %p1, %r1, 0;";
         let text = human(&parted(half, &work(20), &work(20)), &[]);
-        assert!(text.contains("warp 0: lanes 0–15 jump, lanes 16–31 do not; blocks of 256 threads"), "{text}");
+        assert!(text.contains("warp 0: lanes 0–15 jump, lanes 16–31 do not; assuming 256 threads per block"), "{text}");
         let text = human(&parted(half, &work(20), &work(20)), &["--block", "64"]);
         assert!(text.contains("lanes 16–31 do not; blocks of 64 threads"), "{text}");
     }

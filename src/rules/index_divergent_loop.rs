@@ -46,7 +46,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
             percent(spread.idle_turns()),
         )
     };
-    let label = format!("a warp turns until its last lane leaves; blocks of {}", block(found.branch));
+    let label = format!("a warp turns until its last lane leaves; {}", block(&found));
     finding(context, hit, Message { what, more, label: Says::Text(label) })
         .help(
             "let the lanes of a warp share each long loop, from the lane's number in steps of 32, or give each lane a long loop \

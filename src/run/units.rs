@@ -1,5 +1,6 @@
 //! Reads CUDA sources, many at a time. Of their texts only what is said in them is kept: a tree may be larger than memory.
 
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use crate::discover::{InputError, SourceFile};
@@ -139,9 +140,14 @@ fn add_module(unit: u32, made: Made, report: &mut Report) {
         kept.push(of);
         named_by[of].unwrap_or_else(|| names.intern(own.map_or(b"?", |name| name)))
     };
+    let spot = |of: usize| declared[of].map(|at| Spot { unit, at });
+    let callers = made.lowered.functions.iter().map(|one| (one.of, one.kernels.iter().map(|at| spot(*at)).collect()));
+    let mut callers: HashMap<usize, Option<Vec<Spot>>> = callers.collect();
     let mut module = made.lowered.into_module(input, &made.functions, &mut named, &|_| Bounds::default());
     for (function, of) in module.functions.iter_mut().zip(kept) {
-        function.declared = declared[of].map(|at| Spot { unit, at });
+        function.declared = spot(of);
+        let callers = callers.remove(&of).flatten().unwrap_or_default();
+        function.callers = callers.into_iter().map(|spot| (spot, None)).collect();
     }
     report.modules.push(module);
 }

@@ -56,6 +56,23 @@ pub(super) enum First {
     Unknown,
 }
 
+/// The bits that a type of whole numbers holds besides a sign, by a word of its name.
+pub(super) fn bits(word: &[u8]) -> Option<u32> {
+    Some(match word {
+        b"int" => 31,
+        b"unsigned" => 32,
+        b"signed" => 31,
+        b"uint" | b"uint32_t" | b"u32" => 32,
+        b"int32_t" | b"i32" => 31,
+        b"long" | b"size_t" | b"ssize_t" | b"ptrdiff_t" | b"int64_t" | b"uint64_t" | b"uintptr_t" | b"intptr_t" => 63,
+        b"short" | b"int16_t" => 15,
+        b"uint16_t" | b"ushort" => 16,
+        b"int8_t" | b"char" => 7,
+        b"uint8_t" | b"uchar" => 8,
+        _ => return None,
+    })
+}
+
 /// The variables that a statement at `at` declares, if it declares any, and the token that its declarators end before.
 pub(super) fn declaration(code: &Code, text: &[u8], at: usize, end: usize) -> Option<Vec<Declared>> {
     let mut reader = Reader { code, text, end, is_const: false, is_static: false, is_shared: false, is_extern: false };
@@ -189,22 +206,10 @@ impl<'d> Reader<'d> {
     fn type_of(&self, at: usize, before: Option<Type>) -> Type {
         let word = self.word(at);
         let bits = match word {
-            b"int" => 31,
-            b"unsigned" => 32,
-            b"signed" => 31,
-            b"uint" | b"uint32_t" | b"u32" => 32,
-            b"int32_t" | b"i32" => 31,
-            b"long" | b"size_t" | b"ssize_t" | b"ptrdiff_t" | b"int64_t" | b"uint64_t" | b"uintptr_t" | b"intptr_t" => {
-                63
-            }
-            b"short" | b"int16_t" => 15,
-            b"uint16_t" | b"ushort" => 16,
-            b"int8_t" | b"char" => 7,
-            b"uint8_t" | b"uchar" => 8,
             b"auto" => return Type::Auto,
             b"dim3" => return Type::Dim3,
             b"cudaLaunchConfig_t" | b"cudaLaunchConfig_st" | b"hipLaunchConfig_t" => return Type::Config,
-            _ => 0,
+            word => bits(word).unwrap_or(0),
         };
         match (bits, before) {
             (0, _) => Type::Other,

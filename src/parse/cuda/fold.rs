@@ -143,14 +143,39 @@ impl<'s> Fold<'s> {
         if code.kind(range.start) == Kind::BraceOpen && code.behind(range.start) == range.end {
             return self.parts(range.start + 1..range.end - 1);
         }
-        self.value(range).dimensions()
+        self.whole(range)
+    }
+
+    /// One value as dimensions. Of a number the others are 1, though nothing else is known of it.
+    fn whole(&mut self, range: Range<usize>) -> [Term; 3] {
+        let all = self.value(range.clone()).dimensions();
+        if all == <[Term; 3]>::default() && self.is_number(range) {
+            return [Term::Unknown, Term::Known(1), Term::Known(1)];
+        }
+        all
+    }
+
+    /// Whether the tokens are the name of a variable or a parameter that holds a number, and no `dim3`.
+    fn is_number(&mut self, range: Range<usize>) -> bool {
+        let name = self.word(range.start);
+        if range.len() != 1 || self.arguments.contains(&name) || self.macros.has(name) {
+            return false;
+        }
+        match self.scopes.find(name, range.start) {
+            Meaning::Variable(one) => {
+                let declared = &self.scopes.variables[one as usize].declared;
+                matches!(declared.of, Type::Integer(_)) && declared.dimensions.is_empty()
+            }
+            Meaning::Hidden => self.scopes.is_number_parameter(name, range.start),
+            Meaning::Several | Meaning::Nothing => false,
+        }
     }
 
     /// One to three values, and 1 for those that are left out.
     fn parts(&mut self, range: Range<usize>) -> [Term; 3] {
         let parts = split(self.scopes.code, range);
         if let [only] = &parts[..] {
-            return self.value(only.clone()).dimensions();
+            return self.whole(only.clone());
         }
         let mut all = [Term::Known(1), Term::Known(1), Term::Known(1)];
         if parts.len() > 3 {

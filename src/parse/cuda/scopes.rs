@@ -6,7 +6,7 @@ use std::rc::Rc;
 use hashbrown::{HashMap, HashSet};
 
 use super::code::{Code, NONE};
-use super::declare::{Declared, declaration, enumerators, is_keyword, parameters};
+use super::declare::{Declared, bits, declaration, enumerators, is_keyword, parameters};
 use super::lexer::Kind;
 
 /// Brackets around a place that are looked into.
@@ -147,16 +147,26 @@ impl<'s> Scopes<'s> {
 
     /// Whether `name` is a template's parameter at the token `at`: its head declares it in angles.
     pub(super) fn is_template_parameter(&mut self, name: &[u8], at: usize) -> bool {
+        self.parameter(name, at).is_some_and(|(_, is_template)| is_template)
+    }
+
+    /// Whether `name` is a parameter at the token `at`, of a function or a template, that is declared as a whole number.
+    pub(super) fn is_number_parameter(&mut self, name: &[u8], at: usize) -> bool {
+        let declared = self.parameter(name, at).and_then(|(declared, _)| declared.checked_sub(1));
+        declared.is_some_and(|of| bits(self.word(of)).is_some())
+    }
+
+    /// Where the parameter `name` is declared, and whether it is a template's.
+    fn parameter(&mut self, name: &[u8], at: usize) -> Option<(usize, bool)> {
         let mut here = at;
         for _ in 0..DEEPEST {
             let before = self.before(here);
             if let Some(hidden) = before.hidden.iter().find(|hidden| self.word(**hidden) == name) {
-                return before.template.contains(hidden);
+                return Some((*hidden, before.template.contains(hidden)));
             }
-            let Some(outer) = self.code.outer(here) else { return false };
-            here = outer;
+            here = self.code.outer(here)?;
         }
-        false
+        None
     }
 
     /// What `name` means in the block that `scope` opens, at the token `at` within it.

@@ -388,6 +388,7 @@ impl Reader {
             calls: self.body.calls,
             flow: self.body.flow.clone(),
             declared: None,
+            callers: Vec::new(),
             kernel: None,
         });
         Ok(())

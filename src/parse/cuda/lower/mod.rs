@@ -4,6 +4,7 @@
 //! functions are lowered in which a branch may have something to report.
 
 mod builtin;
+mod callers;
 mod chain;
 mod declare;
 mod emit;
@@ -21,6 +22,7 @@ use super::lexer::{Kind, Token, partner, tokens};
 use super::statement;
 use crate::model::{self, Bounds, Function, Module, NameId, Origin, Positions};
 use crate::parse::ptx::Body;
+use callers::Callers;
 use emit::Output;
 use follow::{Lowering, NotFollowed};
 use weigh::Weights;
@@ -77,6 +79,8 @@ pub struct LoweredFunction {
     pub parameters: Range<usize>,
     /// The bytes of its body, with its braces.
     pub body: Range<usize>,
+    /// The kernels of [`Unit::functions`] that it is called from, if it is none itself; empty where those are not all known.
+    pub kernels: Vec<usize>,
 }
 
 /// Bytes of a body, at most.
@@ -109,6 +113,13 @@ pub fn lower(unit: &Unit<'_>) -> Option<Lowered> {
             }
             Ok(None) => {}
             Err(NotFollowed) => lowered.not_followed.push(of),
+        }
+    }
+    let is_called = |one: &LoweredFunction| unit.functions.get(one.of).is_some_and(|device| !device.is_kernel);
+    if let Some(file) = file.filter(|_| lowered.functions.iter().any(is_called)) {
+        let callers = Callers::find(&file);
+        for one in lowered.functions.iter_mut().filter(|one| is_called(one)) {
+            one.kernels = callers.kernels(unit, one.of);
         }
     }
     let is_empty = lowered.functions.is_empty() && lowered.not_followed.is_empty();
@@ -146,7 +157,13 @@ impl Lowered {
         positions.branches.extend(output.branches.iter().map(|(at, extent)| (start + at, extent.clone())));
         positions.barriers.extend(output.barriers.iter().map(|(at, byte)| (start + at, *byte)));
         positions.exchanges.extend(output.exchanges.iter().map(|(at, word)| (start + at, word.clone())));
-        self.functions.push(LoweredFunction { of, head, parameters, body: body..self.text.len() - 1 });
+        self.functions.push(LoweredFunction {
+            of,
+            head,
+            parameters,
+            body: body..self.text.len() - 1,
+            kernels: Vec::new(),
+        });
     }
 }
 
@@ -236,6 +253,7 @@ impl Lowered {
                 calls: 0,
                 flow,
                 declared: None,
+                callers: Vec::new(),
                 kernel: None,
             });
         }

@@ -1,7 +1,7 @@
 //! The idioms that sources are written in, each with what is to be read of it.
 
 use warplint::model::{ArraySpace, Declaration, LaunchForm, LaunchSite, NameId, Report, Stated};
-use warplint::parse::cuda::{Aliases, Gathered, Scanner, gather};
+use warplint::parse::cuda::{Aliases, Gathered, Scanner, gather, scan};
 
 /// What the files of a project hold, by name and text.
 fn project(files: &[(&str, &str)]) -> Report {
@@ -322,6 +322,54 @@ fn idiom_27_a_define_under_ifndef_is_the_default() {
         blocks("#ifdef A\nconst int b = 128;\n#else\nconst int b = 64;\n#endif\nvoid f() { k<<<1, b>>>(); }"),
         [UNKNOWN]
     );
+}
+
+#[test]
+fn a_macro_holds_from_its_definition_to_where_it_is_undone() {
+    let local = "void f(int n) { const int T = 64; k<<<1, T>>>(); }\n";
+    let parameter = "void f(int T) { k<<<1, T>>>(); }\n";
+    assert_eq!(blocks(&format!("{local}{parameter}#define T 100\n")), [line(64), UNKNOWN]);
+    assert_eq!(blocks(&format!("#define T 100\n#undef T\n{local}{parameter}")), [line(64), UNKNOWN]);
+    assert_eq!(blocks(&format!("#define T(x) x\n{local}")), [line(64)]);
+    let within = "void g() {\n#define T 100\nk<<<1, T>>>();\n#undef T // done\n}\n";
+    assert_eq!(blocks(&format!("{within}{local}{parameter}")), [line(100), line(64), UNKNOWN]);
+    // Each use has the definition before it.
+    let use_of = |name: &str| format!("void {name}() {{ k<<<1, BS>>>(); }}\n");
+    let text = ["#define BS 128\n", &use_of("f"), "#undef BS\n#define BS 96\n", &use_of("g")].concat();
+    assert_eq!(blocks(&text), [line(128), line(96)]);
+    // What nothing before it defines is not known.
+    assert_eq!(blocks(&format!("{}#define BS 128\n", use_of("f"))), [UNKNOWN]);
+}
+
+#[test]
+fn a_macro_that_may_hold_or_not_is_unknown_where_the_name_means_something_else() {
+    let use_of = |head: &str| format!("void f({head}) {{ k<<<1, T>>>(); }}\n");
+    for condition in ["#ifdef X\n#define T 100\n#endif\n", "#define T 100\n#ifdef X\n#undef T\n#endif\n"] {
+        assert_eq!(blocks(&format!("{condition}{}", use_of("int T"))), [UNKNOWN], "{condition}");
+        assert_eq!(blocks(&format!("{condition}{}", use_of(""))), [line(100)], "{condition}");
+    }
+    let both = |number: u32| format!("#ifdef X\n#define T 100\n#else\nconst int T = {number};\n#endif\n");
+    assert_eq!(blocks(&format!("{}{}", both(100), use_of(""))), [line(100)]);
+    assert_eq!(blocks(&format!("{}{}", both(64), use_of(""))), [UNKNOWN]);
+}
+
+#[test]
+fn a_macro_in_the_body_of_another_is_what_it_is_where_that_is_used() {
+    let text = "#define W (2 * T)\n#define T 32\nvoid f() { k<<<1, W>>>(); }\n";
+    assert_eq!(blocks(text), [line(64)]);
+    let local = "#define W (2 * T)\nvoid f() { const int T = 16; k<<<1, W>>>(); }\n#define T 32\n";
+    assert_eq!(blocks(local), [line(32)]);
+    let launch = "#define RUN(n) { int T = n; k<<<1, T>>>(); }\n#define T 32\n";
+    assert_eq!(blocks(launch), [UNKNOWN]);
+}
+
+#[test]
+fn a_template_parameter_is_no_macro_of_its_name() {
+    let text = "template <int T> __global__ void __launch_bounds__(T) k() {}\n#define T 64\n#define U 32\n";
+    let report = read(text);
+    assert_eq!(report.units[0].declarations[0].bounds.max_threads, Stated::Unknown);
+    let file = scan(text.as_bytes(), &Aliases::default());
+    assert_eq!([b"T", b"U"].map(|name| file.constant(name)), [None, Some(32)]);
 }
 
 #[test]

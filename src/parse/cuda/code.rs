@@ -38,6 +38,8 @@ pub(super) struct Directive {
     pub token: Token,
     /// The token behind it.
     pub before: u32,
+    /// The branch of an `#if` that it stands in, which may have no token.
+    pub region: u32,
 }
 
 /// The tokens of a branch of an `#if`: nested, so that one lies within another or apart from it.
@@ -115,8 +117,14 @@ impl Code {
     /// Whether what stands at `at` counts wherever `other` does, as far as `#if`s tell.
     #[must_use]
     pub(super) fn counts_with(&self, at: usize, other: usize) -> bool {
-        let region = self.regions[self.region(at) as usize];
-        (region.start as usize..region.end as usize).contains(&other)
+        self.is_within(other, self.region(at))
+    }
+
+    /// Whether the token `at` stands in this branch of an `#if`.
+    #[must_use]
+    pub(super) fn is_within(&self, at: usize, region: u32) -> bool {
+        let region = self.regions[region as usize];
+        (region.start as usize..region.end as usize).contains(&at)
     }
 
     /// The branch of an `#if` that `at` stands in.
@@ -290,7 +298,7 @@ impl Pairing<'_> {
                     self.merge(left, condition.start);
                 }
             }
-            _ if self.dead == 0 => self.code.directives.push(Directive { token, before }),
+            _ if self.dead == 0 => self.code.directives.push(Directive { token, before, region: self.region }),
             _ => {}
         }
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::aliases::{Aliases, Meaning, find_aliases};
 use super::arrays::{FoundArray, arrays};
 use super::code::Code;
+use super::declare::parameters as declared_by;
 use super::doubles::doubles;
 use super::fold::{Fold, is_constant_name};
 use super::heads::Head;
@@ -22,6 +23,9 @@ const LONGEST_LINE: usize = 1000;
 /// Bytes that are kept of a longer one.
 const PART_OF_LINE: usize = 160;
 
+/// Tokens of a template's parameters, at most.
+const LONGEST_TEMPLATE: usize = 400;
+
 /// Macros of a file whose bodies are read for kernels and launches, at most.
 const MOST_BODIES: usize = 10_000;
 
@@ -38,12 +42,17 @@ pub struct File {
     pub(super) declarations: Vec<FoundDeclaration>,
     pub(super) launches: Vec<FoundLaunch>,
     pub(super) constants: Vec<(Box<[u8]>, Term)>,
+    /// Those of their names that a template has for its parameters as well, in order.
+    pub(super) hidden: Vec<Box<[u8]>>,
 }
 
 impl File {
-    /// The value of a constant that the file defines itself, where it has but one.
+    /// The value of a constant that the file defines itself, where it has but one and the name means nothing else.
     #[must_use]
     pub fn constant(&self, name: &[u8]) -> Option<i64> {
+        if self.hidden.binary_search_by(|known| (**known).cmp(name)).is_ok() {
+            return None;
+        }
         let at = self.constants.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
         self.constants[at].1.known()
     }
@@ -195,8 +204,28 @@ impl Scanner {
         } else {
             found.constants(&macros, &mut fold);
         }
+        file.hidden = hidden(&self.source.code, text, &file.constants);
         file
     }
+}
+
+/// Which constants' names parameters of templates have.
+fn hidden(code: &Code, text: &[u8], constants: &[(Box<[u8]>, Term)]) -> Vec<Box<[u8]>> {
+    let mut names = Vec::new();
+    if constants.is_empty() {
+        return Vec::new();
+    }
+    for at in 0..code.tokens.len() {
+        let is_template = code.kind(at + 1) == Kind::Less && code.text(at, text) == b"template";
+        if let Some(close) = is_template.then(|| code.close_angle(at + 1, at + LONGEST_TEMPLATE)).flatten() {
+            declared_by(code, text, at + 2..close, true, &mut names);
+        }
+    }
+    let mut names: Vec<&[u8]> = names.into_iter().map(|at| code.text(at, text)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| constants.binary_search_by(|(known, _)| (**known).cmp(name)).is_ok());
+    names.into_iter().map(Into::into).collect()
 }
 
 /// What `text` declares and launches.

@@ -173,6 +173,7 @@ impl Scanner {
             return file;
         }
         file.is_hip = is_hip(text);
+        self.source.is_hip = file.is_hip;
         file.aliases = find_aliases(text, aliases);
         let mut own = None;
         if file.aliases.iter().any(|(name, meaning)| aliases.meaning(name) != *meaning) {
@@ -241,7 +242,7 @@ const HIP: [&[u8]; 5] = [b"/hip_runtime", b"LaunchKernelGGL", b"Malloc(", b"Memc
 const CUDA: [&[u8]; 7] = [b"<cuda", b"\"cuda", b"cudaError", b"cudaMalloc", b"cudaStream", b"__CUDA", b"__NVCC__"];
 
 /// Whether a text has what HIP has, and nothing of CUDA's beside: what is for both has warps of 32 lanes there.
-fn is_hip(text: &[u8]) -> bool {
+pub(super) fn is_hip(text: &[u8]) -> bool {
     let mut hip = memchr::memmem::find_iter(text, b"hip").map(|at| &text[at + 3..]);
     let has = |sign: &[u8]| memchr::memmem::find(text, sign).is_some();
     hip.any(|rest| HIP.iter().any(|sign| rest.starts_with(sign))) && !CUDA.into_iter().any(has)

@@ -462,8 +462,7 @@ impl<'s> Fold<'s> {
                 return None;
             }
             let length = body.len();
-            let value =
-                self.parsed(Text { tokens: &body, at: Some(at) }, 0..length);
+            let value = self.parsed(Text { tokens: &body, at: Some(at) }, 0..length);
             if value == Value::UNKNOWN || agreed.as_ref().is_some_and(|agreed| *agreed != value) {
                 return None;
             }

@@ -302,11 +302,12 @@ pub(super) fn is_upper(word: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::conditions::Conditions;
     use super::*;
 
     fn read(text: &str, attribute: &str) -> Option<(Code, Head)> {
         let mut code = Code::default();
-        code.read(text.as_bytes(), 0, text.len());
+        code.read(text.as_bytes(), 0, text.len(), Conditions::default());
         let at = (0..code.tokens.len()).find(|at| code.text(*at, text.as_bytes()) == attribute.as_bytes())?;
         let head = head(&code, text.as_bytes(), &Aliases::default(), at, false).ok()?;
         Some((code, head))

@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 
 use super::aliases::Define;
 use super::code::{Code, name_and_rest};
+use super::conditions::word;
 
 /// Bytes of a macro's body that may be a constant, at most.
 const LONGEST_CONSTANT: usize = 400;
@@ -43,9 +44,9 @@ impl<'t> Macros<'t> {
         let mut macros = Macros::default();
         for directive in &code.directives {
             let own = directive.token.of(text);
-            let (word, rest) = name_and_rest(own);
+            let (kind, rest) = name_and_rest(own);
             let change = Change { before: directive.before, region: directive.region, define: None };
-            match word {
+            match kind {
                 b"define" => {
                     let Some(define) = Define::of(own, directive.token.start as usize) else { continue };
                     let change = Change { define: Some(macros.all.len() as u32), ..change };
@@ -55,7 +56,7 @@ impl<'t> Macros<'t> {
                 b"undef" => {
                     let name = own.len() - rest.trim_ascii_start().len();
                     let start = directive.token.start as usize + name;
-                    let name = word_at(&text[start..directive.token.end as usize]);
+                    let name = word(&text[start..directive.token.end as usize]);
                     if let Some(known) = macros.by_name.get_mut(name) {
                         known.push(change);
                     }
@@ -110,12 +111,6 @@ impl<'t> Macros<'t> {
     pub(super) fn names(&self) -> impl Iterator<Item = &'t [u8]> {
         self.by_name.keys().copied()
     }
-}
-
-/// The word that a text begins with.
-fn word_at(text: &[u8]) -> &[u8] {
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
-    &text[..text.iter().take_while(|byte| is_word(byte)).count()]
 }
 
 impl Define {

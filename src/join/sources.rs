@@ -111,7 +111,8 @@ impl Table {
                 known.iter().copied().filter(|at| fits(report, &families, *at, declaration)).collect();
             match fitting.as_slice() {
                 [one] => families[*one as usize].declarations.push(spot),
-                [] if is_instantiation => {}
+                // A template is no kernel until it is defined.
+                [] if is_instantiation || declaration.is_template => {}
                 [] => {
                     known.push(narrow(families.len()));
                     families.push(Family { declarations: vec![spot], ..Family::default() });

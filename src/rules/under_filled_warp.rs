@@ -6,7 +6,7 @@ use super::Context;
 use super::limits::{and, counted, threads};
 use crate::analyse::{BlockSource, Launched, Told};
 use crate::finding::{Cause, Finding, Hit, Level};
-use crate::model::{BlockSize, LaunchSite, percent};
+use crate::model::{BlockSize, LaunchSite, Stated, percent};
 
 /// Lanes of a warp, on every GPU that CUDA runs on.
 const LANES: u32 = 32;
@@ -72,10 +72,12 @@ fn is_small(block: BlockSize, site: &LaunchSite) -> bool {
     x.zip(y).zip(z).is_some_and(|((x, y), z)| all([x, y, z]) <= u64::from(MOST))
 }
 
-/// Whether what is launched declares a block of one thread, as the code for a tile does.
+/// Whether what is launched declares a block of one thread, as the code for a tile does, or bounds that allow no more.
 fn wants_it(context: &Context<'_>, launched: &Launched) -> bool {
-    let bounds = context.family_of_launch(launched).map(|family| family.bounds(context.report));
-    bounds.and_then(|bounds| bounds.block).is_some_and(|block| block.threads() == 1)
+    let Some(bounds) = context.family_of_launch(launched).map(|family| family.bounds(context.report)) else {
+        return false;
+    };
+    bounds.block.is_some_and(|block| block.threads() == 1) || bounds.max_threads == Stated::As(1)
 }
 
 /// A kernel that declares a single thread to a block is meant to have no more; and launches are told one by one.

@@ -235,17 +235,34 @@ pub fn scan(text: &[u8], aliases: &Aliases) -> File {
     Scanner::default().scan(text, aliases)
 }
 
-/// What only a text for HIP holds behind `hip`: its header, or calls of its runtime.
-const HIP: [&[u8]; 5] = [b"/hip_runtime", b"LaunchKernelGGL", b"Malloc(", b"Memcpy(", b"Error_t"];
+/// What only a text for HIP holds behind `hip`, besides calls of its runtime: its header, and a type.
+const HIP: [&[u8]; 2] = [b"/hip_runtime", b"Error_t"];
 
-/// What a text holds that is for CUDA as well.
-const CUDA: [&[u8]; 7] = [b"<cuda", b"\"cuda", b"cudaError", b"cudaMalloc", b"cudaStream", b"__CUDA", b"__NVCC__"];
+/// What a text holds that is for CUDA as well, besides what calls CUDA's runtime.
+const CUDA: [&[u8]; 4] = [b"<cuda", b"\"cuda", b"__CUDA", b"__NVCC__"];
 
 /// Whether a text has what HIP has, and nothing of CUDA's beside: what is for both has warps of 32 lanes there.
 pub(super) fn is_hip(text: &[u8]) -> bool {
-    let mut hip = memchr::memmem::find_iter(text, b"hip").map(|at| &text[at + 3..]);
     let has = |sign: &[u8]| memchr::memmem::find(text, sign).is_some();
-    hip.any(|rest| HIP.iter().any(|sign| rest.starts_with(sign))) && !CUDA.into_iter().any(has)
+    let is_of_cuda = || memchr::memmem::find_iter(text, b"cuda").any(|at| is_named(text, at, at + 4));
+    let mut hip = memchr::memmem::find_iter(text, b"hip");
+    hip.any(|at| is_sign_of_hip(text, at)) && !CUDA.into_iter().any(has) && !is_of_cuda()
+}
+
+/// Whether the `hip` at `at` begins what only a text for HIP has: `hipMalloc(`, for one.
+fn is_sign_of_hip(text: &[u8], at: usize) -> bool {
+    let rest = &text[at + 3..];
+    if HIP.iter().any(|sign| rest.starts_with(sign)) {
+        return true;
+    }
+    let called = rest[super::conditions::word(rest).len()..].trim_ascii_start();
+    is_named(text, at, at + 3) && called.starts_with(b"(")
+}
+
+/// Whether a word begins at `at` and goes on behind its prefix, which ends at `behind`, with a capital letter.
+fn is_named(text: &[u8], at: usize, behind: usize) -> bool {
+    let begins = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
+    begins && text.get(behind).is_some_and(u8::is_ascii_uppercase)
 }
 
 /// Whether a text may define constants that other files use.
@@ -303,7 +320,7 @@ struct Found<'f> {
 
 impl Found<'_> {
     fn declarations(&mut self, heads: &[Head], fold: &mut Fold<'_>) {
-        for (at, head) in heads.iter().enumerate().filter(|(_, head)| head.is_kernel) {
+        for (at, head) in heads.iter().enumerate().filter(|(_, head)| head.is_kernel && !head.is_mention) {
             // Functions are not nested: where a body seems to hold another one, it is torn, and not read twice.
             let end = heads.get(at + 1).map_or(usize::MAX, |next| next.all.start);
             self.declaration(head, end, fold);

@@ -389,6 +389,15 @@ impl Parser<'_> {
                 self.at += 2;
                 Some(self.add(What::Label(start), start))
             }
+            b"_Pragma" if self.kind_at(start + 1) == Some(Kind::ParenOpen) => {
+                self.at = self.partner(start + 1)? + 1;
+                self.statement()
+            }
+            // Only a macro stands before these: a pragma, an attribute, or nothing.
+            _ if begins_statement(self.word_at(start + 1)) => {
+                self.at += 1;
+                self.statement()
+            }
             _ => self.simple(start),
         }
     }
@@ -709,6 +718,11 @@ impl Parser<'_> {
     }
 }
 
+/// Words with which statements begin that hold others.
+fn begins_statement(word: &[u8]) -> bool {
+    matches!(word, b"for" | b"while" | b"do" | b"if" | b"switch")
+}
+
 /// Words that stand before a type or are a part of it.
 pub(super) fn is_qualifier(word: &[u8]) -> bool {
     is_storage(word)
@@ -862,6 +876,19 @@ mod tests {
         assert_eq!(shown("SIDE_A(x) o[t] = x; W(x)"), "{SIDE_A(x) o[t] = x W(x)}");
         assert_eq!(shown("if (t & 1) { SIDE_A(x) } else { SIDE_B(x) }"), "{if(t & 1) {SIDE_A(x)} else {SIDE_B(x)}}");
         assert_eq!(shown("CUDA_KERNEL_LOOP(i, n) { f(i); }"), "{each {f(i)}}");
+    }
+
+    #[test]
+    fn what_stands_before_a_loop_hides_nothing() {
+        let plain = "{loop(; a; ) f() g()}";
+        for before in ["UNROLL", "CUTLASS_PRAGMA_UNROLL\n", "_Pragma(\"unroll\")", "PRAGMA(unroll 4)", "unrolled"] {
+            let expected =
+                if before.starts_with("PRAGMA") { plain.replace("{l", "{PRAGMA(unroll 4) l") } else { plain.into() };
+            assert_eq!(shown(&format!("{before} while (a) f(); g();")), expected, "{before}");
+        }
+        assert_eq!(shown("if (a) UNROLL for (;;) f(); else g();"), "{if(a) loop(-; ; ) f() else g()}");
+        assert_eq!(shown("UNROLL do { f(); } while (a); LIKELY if (b) g();"), "{do {f()} while a if(b) g()}");
+        assert_eq!(shown(&"_Pragma(\"x\")".repeat(10_000)), "none");
     }
 
     #[test]

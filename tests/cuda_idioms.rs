@@ -199,6 +199,42 @@ fn idiom_15_a_declaration_alone() {
 }
 
 #[test]
+fn friends_and_instantiations_declare_no_kernel_again() {
+    let text = "template <int N> __global__ void k(int) {}\ntemplate __global__ void k<4>(int);\n";
+    assert_eq!(kernels(&read(text)), ["k"]);
+    let text = "#define FRIEND friend __global__\nstruct S { FRIEND void k(int); friend __global__ void k(int); };\n";
+    assert_eq!(kernels(&read(&format!("{text}__global__ void k(int) {{}}"))), ["k"]);
+}
+
+#[test]
+fn code_that_is_not_for_cuda_declares_and_launches_nothing() {
+    let text = |condition: &str| {
+        format!(
+            "#if {condition}\n__global__ void a() {{}}\nvoid f() {{ a<<<1, 64>>>(); }}\n#else\n__global__ void b() {{}}\nvoid f() {{ b<<<1, 32>>>(); }}\n#endif\n"
+        )
+    };
+    for condition in ["CUDART_VERSION < 9000", "defined(USE_ROCM)", "defined(__HIP_PLATFORM_AMD__) && X"] {
+        let report = read(&text(condition));
+        assert_eq!((kernels(&report), blocks(&text(condition))), (vec!["b".to_owned()], vec![line(32)]), "{condition}");
+    }
+    // The compiler for the host comes there as well.
+    assert_eq!(kernels(&read(&text("__CUDA_ARCH__ < 700"))), ["b"]);
+    assert_eq!(blocks(&text("__CUDA_ARCH__ < 700")), [line(64), line(32)]);
+    assert_eq!(kernels(&read(&text("CUDA_VERSION < 12000"))), ["a", "b"]);
+    let hip = format!("#include <hip/hip_runtime.h>\n{}", text("defined(USE_ROCM)"));
+    assert_eq!(kernels(&read(&hip)), ["a", "b"]);
+}
+
+#[test]
+fn a_launch_is_read_as_formatters_write_it() {
+    assert_eq!(
+        blocks("void f() { k << <2, 96>> >(1); k<int> << <2, dim3(8, 8) >> > (1); }"),
+        [line(96), [Some(8), Some(8), Some(1)]]
+    );
+    assert!(blocks("void f() { std::cout << (a < b) << c; operator<< <int>(a, b); x = a >> (b > c); }").is_empty());
+}
+
+#[test]
 fn idiom_16_a_grid_constant() {
     let (report, one) = kernel("__global__ void o(const __grid_constant__ P p) {}");
     assert_eq!(name(&report, one.name), "o");

@@ -495,6 +495,12 @@ mod tests {
     }
 
     #[test]
+    fn a_template_that_is_only_declared_is_no_kernel() {
+        let made = Made::new(&[]).file("k.cuh", &[("!<>lost", 1), ("!<>found", 1)]);
+        assert_eq!(made.file("k.cu", &[("<>found", 1)]).told(), ["found k.cu:1 0"]);
+    }
+
+    #[test]
     fn namespaces_have_to_fit_and_those_that_macros_open_may_be_missing() {
         let symbol = "_ZN5flash3fwd6kernelEPf";
         let joined = |declared: &str| Made::new(&[symbol]).file("k.cu", &[(declared, 1)]).told()[0].clone();

@@ -242,6 +242,9 @@ mod tests {
         };
         assert_eq!(found("#include <hip/hip_runtime.h>"), 0);
         assert_eq!(found("void f(void** p) { hipMalloc(p, 4); }"), 0);
+        assert_eq!(found("void f(void** p) { hipHostMalloc (p, 4); }"), 0);
+        assert_eq!(found("void f(void** p) { hipHostMalloc(p, 4); cudaFree(p); }"), 1);
+        assert_eq!(found("void f(void** p) { shipMalloc(p); hipster(p); int hipMalloc; }"), 1);
         assert_eq!(found("#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#else\n#include <cuda_runtime.h>\n#endif"), 1);
     }
 
@@ -253,6 +256,8 @@ mod tests {
         };
         assert_eq!(found("__tile_global__"), [] as [&str; 0]);
         assert_eq!(found("__global__ __block_size__(1)"), [] as [&str; 0]);
+        assert_eq!(found("__global__ __launch_bounds__(1)"), [] as [&str; 0]);
+        assert_eq!(found("__global__ __launch_bounds__(2)").len(), 1);
         assert_eq!(found("__global__").len(), 1);
         // One that is called in full is that, whatever else has its name.
         let text = "namespace a::tile { __tile_global__ void k(float* p) {} }\n__global__ void k(float* p) {}\n";

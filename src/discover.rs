@@ -45,7 +45,8 @@ impl SourceFile {
     /// Whether it is compiled on its own and not included: what it defines nobody else sees.
     #[must_use]
     pub fn is_unit(&self) -> bool {
-        self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("cpp") || end.eq_ignore_ascii_case("cc"))
+        const UNITS: [&str; 5] = ["cpp", "cc", "cxx", "c++", "c"];
+        self.path.extension().is_some_and(|end| UNITS.iter().any(|unit| end.eq_ignore_ascii_case(unit)))
     }
 }
 
@@ -260,7 +261,9 @@ fn input(path: &Path) -> Result<Input, InputError> {
         io::ErrorKind::NotFound if is_word(&shown) => InputError::Word { word: shown.clone() },
         _ => unreadable(error),
     })?;
-    if source_kind(path).is_some() {
+    // Others than C++ have that ending, too.
+    let may_be_any = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("inc"));
+    if !may_be_any && source_kind(path).is_some() {
         return Ok(Input::Source(SourceFile { path: path.to_owned(), is_sure: true }));
     }
     if !metadata.is_file() {
@@ -323,9 +326,15 @@ enum SourceKind {
 
 /// The kind of source that a path's extension says it is.
 fn source_kind(path: &Path) -> Option<SourceKind> {
-    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+    let end = path.extension()?.to_str()?.to_ascii_lowercase();
+    // What a build makes `k.cu` of.
+    if end == "in" {
+        return source_kind(Path::new(path.file_stem()?)).filter(|kind| *kind == SourceKind::Cuda);
+    }
+    match end.as_str() {
         "cu" | "cuh" | "hip" => Some(SourceKind::Cuda),
-        "h" | "hpp" | "cpp" | "cc" | "inl" => Some(SourceKind::Cpp),
+        "h" | "hh" | "hpp" | "hxx" | "h++" | "inl" | "inc" | "ipp" | "tpp" => Some(SourceKind::Cpp),
+        "cpp" | "cc" | "cxx" | "c++" | "c" => Some(SourceKind::Cpp),
         _ => None,
     }
 }
@@ -369,7 +378,13 @@ mod tests {
     fn what_is_no_log_is_told_from_one() {
         assert_eq!(source_kind(Path::new("a/K.CU")), Some(SourceKind::Cuda));
         assert_eq!(source_kind(Path::new("a/k.hpp")), Some(SourceKind::Cpp));
-        assert_eq!(source_kind(Path::new("a/k.log")), None);
+        for name in ["k.hh", "k.hxx", "k.H++", "k.inc", "k.ipp", "k.tpp", "k.cxx", "k.c++", "k.c"] {
+            assert_eq!(source_kind(Path::new(name)), Some(SourceKind::Cpp), "{name}");
+        }
+        assert_eq!(source_kind(Path::new("a/k.cu.in")), Some(SourceKind::Cuda));
+        for name in ["a/k.log", "config.h.in", "k.in", ".in", "k.cl"] {
+            assert_eq!(source_kind(Path::new(name)), None, "{name}");
+        }
         assert!(is_binary(b"\x7fELF\x02") && is_binary(b"a\0b") && !is_binary(b"ptxas info\xff"));
         assert!(!is_binary(b"\xff\xfep\0t\0"));
         assert!(matches!(input(Path::new("check")), Err(InputError::Word { .. })));

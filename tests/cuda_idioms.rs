@@ -1,7 +1,7 @@
 //! The idioms that sources are written in, each with what is to be read of it.
 
 use warplint::model::{ArraySpace, Declaration, LaunchForm, LaunchSite, NameId, Report, Stated};
-use warplint::parse::cuda::{Aliases, Gathered, Scanner, gather};
+use warplint::parse::cuda::{Aliases, Gathered, Scanner, gather, scan};
 
 /// What the files of a project hold, by name and text.
 fn project(files: &[(&str, &str)]) -> Report {
@@ -202,6 +202,42 @@ fn idiom_15_a_declaration_alone() {
 }
 
 #[test]
+fn friends_and_instantiations_declare_no_kernel_again() {
+    let text = "template <int N> __global__ void k(int) {}\ntemplate __global__ void k<4>(int);\n";
+    assert_eq!(kernels(&read(text)), ["k"]);
+    let text = "#define FRIEND friend __global__\nstruct S { FRIEND void k(int); friend __global__ void k(int); };\n";
+    assert_eq!(kernels(&read(&format!("{text}__global__ void k(int) {{}}"))), ["k"]);
+}
+
+#[test]
+fn code_that_is_not_for_cuda_declares_and_launches_nothing() {
+    let text = |condition: &str| {
+        format!(
+            "#if {condition}\n__global__ void a() {{}}\nvoid f() {{ a<<<1, 64>>>(); }}\n#else\n__global__ void b() {{}}\nvoid f() {{ b<<<1, 32>>>(); }}\n#endif\n"
+        )
+    };
+    for condition in ["CUDART_VERSION < 9000", "defined(USE_ROCM)", "defined(__HIP_PLATFORM_AMD__) && X"] {
+        let report = read(&text(condition));
+        assert_eq!((kernels(&report), blocks(&text(condition))), (vec!["b".to_owned()], vec![line(32)]), "{condition}");
+    }
+    // The compiler for the host comes there as well.
+    assert_eq!(kernels(&read(&text("__CUDA_ARCH__ < 700"))), ["b"]);
+    assert_eq!(blocks(&text("__CUDA_ARCH__ < 700")), [line(64), line(32)]);
+    assert_eq!(kernels(&read(&text("CUDA_VERSION < 12000"))), ["a", "b"]);
+    let hip = format!("#include <hip/hip_runtime.h>\n{}", text("defined(USE_ROCM)"));
+    assert_eq!(kernels(&read(&hip)), ["a", "b"]);
+}
+
+#[test]
+fn a_launch_is_read_as_formatters_write_it() {
+    assert_eq!(
+        blocks("void f() { k << <2, 96>> >(1); k<int> << <2, dim3(8, 8) >> > (1); }"),
+        [line(96), [Some(8), Some(8), Some(1)]]
+    );
+    assert!(blocks("void f() { std::cout << (a < b) << c; operator<< <int>(a, b); x = a >> (b > c); }").is_empty());
+}
+
+#[test]
 fn idiom_16_a_grid_constant() {
     let (report, one) = kernel("__global__ void o(const __grid_constant__ P p) {}");
     assert_eq!(name(&report, one.name), "o");
@@ -325,6 +361,54 @@ fn idiom_27_a_define_under_ifndef_is_the_default() {
         blocks("#ifdef A\nconst int b = 128;\n#else\nconst int b = 64;\n#endif\nvoid f() { k<<<1, b>>>(); }"),
         [UNKNOWN]
     );
+}
+
+#[test]
+fn a_macro_holds_from_its_definition_to_where_it_is_undone() {
+    let local = "void f(int n) { const int T = 64; k<<<1, T>>>(); }\n";
+    let parameter = "void f(int T) { k<<<1, T>>>(); }\n";
+    assert_eq!(blocks(&format!("{local}{parameter}#define T 100\n")), [line(64), UNKNOWN]);
+    assert_eq!(blocks(&format!("#define T 100\n#undef T\n{local}{parameter}")), [line(64), UNKNOWN]);
+    assert_eq!(blocks(&format!("#define T(x) x\n{local}")), [line(64)]);
+    let within = "void g() {\n#define T 100\nk<<<1, T>>>();\n#undef T // done\n}\n";
+    assert_eq!(blocks(&format!("{within}{local}{parameter}")), [line(100), line(64), UNKNOWN]);
+    // Each use has the definition before it.
+    let use_of = |name: &str| format!("void {name}() {{ k<<<1, BS>>>(); }}\n");
+    let text = ["#define BS 128\n", &use_of("f"), "#undef BS\n#define BS 96\n", &use_of("g")].concat();
+    assert_eq!(blocks(&text), [line(128), line(96)]);
+    // What nothing before it defines is not known.
+    assert_eq!(blocks(&format!("{}#define BS 128\n", use_of("f"))), [UNKNOWN]);
+}
+
+#[test]
+fn a_macro_that_may_hold_or_not_is_unknown_where_the_name_means_something_else() {
+    let use_of = |head: &str| format!("void f({head}) {{ k<<<1, T>>>(); }}\n");
+    for condition in ["#ifdef X\n#define T 100\n#endif\n", "#define T 100\n#ifdef X\n#undef T\n#endif\n"] {
+        assert_eq!(blocks(&format!("{condition}{}", use_of("int T"))), [UNKNOWN], "{condition}");
+        assert_eq!(blocks(&format!("{condition}{}", use_of(""))), [line(100)], "{condition}");
+    }
+    let both = |number: u32| format!("#ifdef X\n#define T 100\n#else\nconst int T = {number};\n#endif\n");
+    assert_eq!(blocks(&format!("{}{}", both(100), use_of(""))), [line(100)]);
+    assert_eq!(blocks(&format!("{}{}", both(64), use_of(""))), [UNKNOWN]);
+}
+
+#[test]
+fn a_macro_in_the_body_of_another_is_what_it_is_where_that_is_used() {
+    let text = "#define W (2 * T)\n#define T 32\nvoid f() { k<<<1, W>>>(); }\n";
+    assert_eq!(blocks(text), [line(64)]);
+    let local = "#define W (2 * T)\nvoid f() { const int T = 16; k<<<1, W>>>(); }\n#define T 32\n";
+    assert_eq!(blocks(local), [line(32)]);
+    let launch = "#define RUN(n) { int T = n; k<<<1, T>>>(); }\n#define T 32\n";
+    assert_eq!(blocks(launch), [UNKNOWN]);
+}
+
+#[test]
+fn a_template_parameter_is_no_macro_of_its_name() {
+    let text = "template <int T> __global__ void __launch_bounds__(T) k() {}\n#define T 64\n#define U 32\n";
+    let report = read(text);
+    assert_eq!(report.units[0].declarations[0].bounds.max_threads, Stated::Unknown);
+    let file = scan(text.as_bytes(), &Aliases::default());
+    assert_eq!([b"T", b"U"].map(|name| file.constant(name)), [None, Some(32)]);
 }
 
 #[test]

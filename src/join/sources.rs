@@ -114,7 +114,8 @@ impl Table {
                 known.iter().copied().filter(|at| fits(report, &families, *at, declaration)).collect();
             match fitting.as_slice() {
                 [one] => families[*one as usize].declarations.push(spot),
-                [] if is_instantiation => {}
+                // A template is no kernel until it is defined.
+                [] if is_instantiation || declaration.is_template => {}
                 [] => {
                     known.push(narrow(families.len()));
                     families.push(Family { declarations: vec![spot], ..Family::default() });
@@ -501,6 +502,12 @@ mod tests {
             made.file("k.cu", &[("scale", 1), ("ns::alone", 0)]).told(),
             ["_Z5scalePf k.cu:1 0", "ns::alone k.cu:2 0", "lost k.cuh:2 0"]
         );
+    }
+
+    #[test]
+    fn a_template_that_is_only_declared_is_no_kernel() {
+        let made = Made::new(&[]).file("k.cuh", &[("!<>lost", 1), ("!<>found", 1)]);
+        assert_eq!(made.file("k.cu", &[("<>found", 1)]).told(), ["found k.cu:1 0"]);
     }
 
     #[test]

@@ -383,6 +383,13 @@ mod tests {
         assert_eq!(of("if (__any(x > 0)) o[0] = __ballot(x);"), [(By::Vote, 2, 2)]);
         assert_eq!(of("x += __shfl_down_sync(~0u, x, 16); if (__any_sync(~0u, x)) o[0] = 1;"), []);
         assert_eq!(of("#if __CUDA_ARCH__ < 700\nx += __shfl_down(x, 16);\n#endif\n"), []);
+        let either =
+            |condition: &str| of(&format!("#if {condition}\nx = __shfl(x, 1);\n#else\nx = __shfl_up(x, 1);\n#endif\n"));
+        assert_eq!(either("CUDA_VERSION < 9000"), [(By::Shuffle, 1, 5)]);
+        assert_eq!(either("!defined(USE_ROCM)"), [(By::Shuffle, 1, 3)]);
+        assert_eq!(either("X"), []);
+        let helper = "__device__ int f(int x) { return __shfl_xor(x, 1); }\n";
+        assert_eq!(exchanges(&format!("{helper}{}", kernel("o[0] = f(x);"))), [(By::Shuffle, 1, 1)]);
         assert_eq!(exchanges(&format!("#define __shfl_down(x, n) f(x, n)\n{}", kernel("x += __shfl_down(x, 1);"))), []);
         assert_eq!(exchanges(&format!("#include <hip/hip_runtime.h>\n{}", kernel("x = __shfl(x, 1);"))), []);
         assert_eq!(exchanges("__device__ int __shfl(int x, int warp) { return x; }"), []);

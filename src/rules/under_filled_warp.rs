@@ -6,7 +6,7 @@ use super::Context;
 use super::limits::{and, counted, threads};
 use crate::analyse::{BlockSource, Launched, Told};
 use crate::finding::{Cause, Finding, Hit, Level};
-use crate::model::{BlockSize, LaunchSite, percent};
+use crate::model::{BlockSize, LaunchSite, Stated, percent};
 
 /// Lanes of a warp, on every GPU that CUDA runs on.
 const LANES: u32 = 32;
@@ -72,10 +72,12 @@ fn is_small(block: BlockSize, site: &LaunchSite) -> bool {
     x.zip(y).zip(z).is_some_and(|((x, y), z)| all([x, y, z]) <= u64::from(MOST))
 }
 
-/// Whether what is launched declares a block of one thread, as the code for a tile does.
+/// Whether what is launched declares a block of one thread, as the code for a tile does, or bounds that allow no more.
 fn wants_it(context: &Context<'_>, launched: &Launched) -> bool {
-    let bounds = context.family_of_launch(launched).map(|family| family.bounds(context.report));
-    bounds.and_then(|bounds| bounds.block).is_some_and(|block| block.threads() == 1)
+    let Some(bounds) = context.family_of_launch(launched).map(|family| family.bounds(context.report)) else {
+        return false;
+    };
+    bounds.block.is_some_and(|block| block.threads() == 1) || bounds.max_threads == Stated::As(1)
 }
 
 /// A kernel that declares a single thread to a block is meant to have no more; and launches are told one by one.
@@ -240,6 +242,9 @@ mod tests {
         };
         assert_eq!(found("#include <hip/hip_runtime.h>"), 0);
         assert_eq!(found("void f(void** p) { hipMalloc(p, 4); }"), 0);
+        assert_eq!(found("void f(void** p) { hipHostMalloc (p, 4); }"), 0);
+        assert_eq!(found("void f(void** p) { hipHostMalloc(p, 4); cudaFree(p); }"), 1);
+        assert_eq!(found("void f(void** p) { shipMalloc(p); hipster(p); int hipMalloc; }"), 1);
         assert_eq!(found("#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#else\n#include <cuda_runtime.h>\n#endif"), 1);
     }
 
@@ -251,6 +256,8 @@ mod tests {
         };
         assert_eq!(found("__tile_global__"), [] as [&str; 0]);
         assert_eq!(found("__global__ __block_size__(1)"), [] as [&str; 0]);
+        assert_eq!(found("__global__ __launch_bounds__(1)"), [] as [&str; 0]);
+        assert_eq!(found("__global__ __launch_bounds__(2)").len(), 1);
         assert_eq!(found("__global__").len(), 1);
         // One that is called in full is that, whatever else has its name.
         let text = "namespace a::tile { __tile_global__ void k(float* p) {} }\n__global__ void k(float* p) {}\n";

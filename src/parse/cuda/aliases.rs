@@ -16,17 +16,20 @@ pub struct Meaning {
     pub device: bool,
     /// Bounds of launches are in it.
     pub bounds: bool,
+    /// `friend` is in it.
+    pub friend: bool,
 }
 
 impl Meaning {
-    const GLOBAL: Meaning = Meaning { global: true, device: false, bounds: false };
-    const DEVICE: Meaning = Meaning { global: false, device: true, bounds: false };
+    const GLOBAL: Meaning = Meaning { global: true, device: false, bounds: false, friend: false };
+    const DEVICE: Meaning = Meaning { global: false, device: true, bounds: false, friend: false };
 
     fn and(self, other: Meaning) -> Meaning {
         Meaning {
             global: self.global || other.global,
             device: self.device || other.device,
             bounds: self.bounds || other.bounds,
+            friend: self.friend || other.friend,
         }
     }
 }
@@ -52,8 +55,16 @@ const KNOWN: [(&str, Meaning); 13] = [
 pub(super) const TILE: &[u8] = b"__tile_global__";
 
 /// What a text must hold one of for more of it to be read, besides the names of macros.
-const SIGNS: [&str; 7] =
-    ["<<<", "__global__", "__tile_global__", "__device__", "LaunchKernel", "LaunchCooperativeKernel", "triple_chevron"];
+const SIGNS: [&str; 8] = [
+    "<<<",
+    "<< <",
+    "__global__",
+    "__tile_global__",
+    "__device__",
+    "LaunchKernel",
+    "LaunchCooperativeKernel",
+    "triple_chevron",
+];
 
 /// The macros of a project.
 #[derive(Debug, Clone)]
@@ -209,6 +220,7 @@ pub(super) fn meaning_of(text: &[u8], define: &Define, body: &[Token], known: &A
     for token in body.iter().filter(|token| token.kind == Kind::Word) {
         match token.of(text) {
             b"__launch_bounds__" | b"__maxnreg__" => meaning.bounds = true,
+            b"friend" => meaning.friend = true,
             word => meaning = meaning.and(known.meaning(word)),
         }
     }

@@ -4,6 +4,7 @@
 //! one of them counts. What is open is kept as a chain of brackets, each with the one around it: to go back to an earlier
 //! state costs nothing, however many there are.
 
+use super::conditions::{Conditions, Reader};
 use super::lexer::{Kind, Token, tokens};
 
 /// No token: where a bracket has no partner, or stands in none.
@@ -18,7 +19,7 @@ const LONGEST_ANGLES: usize = 500;
 /// A text, or the body of a macro, as tokens. It is made to be read again and again, so that its room is reused.
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    /// Without directives, and without what `#if 0` leaves out.
+    /// Without directives, and without what a condition leaves out that surely does not hold.
     pub tokens: Vec<Token>,
     /// Directives that count, other than those of conditions.
     pub directives: Vec<Directive>,
@@ -38,6 +39,8 @@ pub(super) struct Directive {
     pub token: Token,
     /// The token behind it.
     pub before: u32,
+    /// The branch of an `#if` that it stands in, which may have no token.
+    pub region: u32,
 }
 
 /// The tokens of a branch of an `#if`: nested, so that one lies within another or apart from it.
@@ -45,6 +48,8 @@ pub(super) struct Directive {
 struct Region {
     start: u32,
     end: u32,
+    /// Whether a compiler of device code reads it, as far as is known.
+    is_for_device: bool,
 }
 
 /// An `#if` that is open.
@@ -59,11 +64,13 @@ struct Condition {
     left: Option<u32>,
     /// The rest of its branches is dead.
     is_met: bool,
+    /// The rest of its branches is dead for a compiler of device code.
+    is_met_on_device: bool,
 }
 
 impl Code {
     /// Reads `text[from..to]`.
-    pub(super) fn read(&mut self, text: &[u8], from: usize, to: usize) {
+    pub(super) fn read(&mut self, text: &[u8], from: usize, to: usize, conditions: Conditions) {
         self.tokens.clear();
         tokens(text, from, to, &mut self.tokens);
         self.partner.clear();
@@ -71,11 +78,18 @@ impl Code {
         self.brace.clear();
         self.directives.clear();
         self.regions.clear();
-        self.regions.push(Region { start: 0, end: NONE });
+        self.regions.push(Region { start: 0, end: NONE, is_for_device: true });
         self.marks.clear();
         self.marks.push((0, 0));
-        let mut pairing =
-            Pairing { code: self, top: NONE, region: 0, dead: 0, conditions: Vec::new(), same: Vec::new() };
+        let mut pairing = Pairing {
+            code: self,
+            top: NONE,
+            region: 0,
+            dead: 0,
+            known: conditions,
+            conditions: Vec::new(),
+            same: Vec::new(),
+        };
         pairing.run(text);
     }
 
@@ -115,8 +129,20 @@ impl Code {
     /// Whether what stands at `at` counts wherever `other` does, as far as `#if`s tell.
     #[must_use]
     pub(super) fn counts_with(&self, at: usize, other: usize) -> bool {
-        let region = self.regions[self.region(at) as usize];
-        (region.start as usize..region.end as usize).contains(&other)
+        self.is_within(other, self.region(at))
+    }
+
+    /// Whether the token `at` stands in this branch of an `#if`.
+    #[must_use]
+    pub(super) fn is_within(&self, at: usize, region: u32) -> bool {
+        let region = self.regions[region as usize];
+        (region.start as usize..region.end as usize).contains(&at)
+    }
+
+    /// Whether a compiler of device code reads what stands at `at`, as far as `#if`s tell.
+    #[must_use]
+    pub(super) fn is_for_device(&self, at: usize) -> bool {
+        self.regions[self.region(at) as usize].is_for_device
     }
 
     /// The branch of an `#if` that `at` stands in.
@@ -180,6 +206,8 @@ struct Pairing<'c> {
     region: u32,
     /// How many `#if`s deep the text is dead; 0 where it counts.
     dead: usize,
+    /// What is known of conditions.
+    known: Conditions,
     conditions: Vec<Condition>,
     /// Brackets of one branch that are closed by what closes one of another branch.
     same: Vec<(u32, u32)>,
@@ -257,28 +285,34 @@ impl Pairing<'_> {
     }
 
     fn directive(&mut self, token: Token, text: &[u8], before: u32) {
-        let (name, rest) = name_and_rest(token.of(text));
+        let own = token.of(text);
+        let (name, rest) = name_and_rest(own);
         match name {
             b"if" | b"ifdef" | b"ifndef" if self.dead > 0 => self.dead += 1,
             b"if" | b"ifdef" | b"ifndef" => {
-                let says = if name == b"if" { constant(rest) } else { None };
+                let says = self.known.says(own, Reader::Any);
+                let on_device = self.known.says(own, Reader::Device);
                 let (top, region) = (self.top, self.region);
-                let is_met = says == Some(true);
-                self.conditions.push(Condition { top, region, start: before, left: None, is_met });
+                let (is_met, is_met_on_device) = (says == Some(true), on_device == Some(true));
+                self.conditions.push(Condition { top, region, start: before, left: None, is_met, is_met_on_device });
                 self.dead = usize::from(says == Some(false));
-                self.open_region(before);
+                self.open_region(before, on_device != Some(false));
             }
             b"else" | b"elif" | b"elifdef" | b"elifndef" if self.dead <= 1 => {
+                let says = self.known.says(own, Reader::Any);
+                let on_device = self.known.says(own, Reader::Device);
                 let Some(condition) = self.conditions.last_mut() else { return };
                 if self.dead == 0 {
                     condition.left = Some(self.top);
                 }
                 self.top = condition.top;
-                let is_off = name == b"elif" && constant(rest) == Some(false);
-                self.dead = usize::from(condition.is_met || is_off);
+                self.dead = usize::from(condition.is_met || says == Some(false));
+                let is_for_device = !condition.is_met_on_device && on_device != Some(false);
+                condition.is_met |= says == Some(true);
+                condition.is_met_on_device |= on_device == Some(true);
                 let around = condition.region;
                 self.close_region(before, around);
-                self.open_region(before);
+                self.open_region(before, is_for_device);
             }
             b"endif" if self.dead > 1 => self.dead -= 1,
             b"endif" => {
@@ -290,8 +324,13 @@ impl Pairing<'_> {
                     self.merge(left, condition.start);
                 }
             }
-            _ if self.dead == 0 => self.code.directives.push(Directive { token, before }),
-            _ => {}
+            _ if self.dead > 0 => {}
+            _ => {
+                if name == b"define" {
+                    self.known.define(rest);
+                }
+                self.code.directives.push(Directive { token, before, region: self.region });
+            }
         }
     }
 
@@ -322,9 +361,10 @@ impl Pairing<'_> {
         }
     }
 
-    fn open_region(&mut self, at: u32) {
+    fn open_region(&mut self, at: u32, is_for_device: bool) {
+        let is_for_device = is_for_device && self.code.regions[self.region as usize].is_for_device;
         self.region = self.code.regions.len() as u32;
-        self.code.regions.push(Region { start: at, end: NONE });
+        self.code.regions.push(Region { start: at, end: NONE, is_for_device });
         self.code.marks.push((at, self.region));
     }
 
@@ -344,25 +384,13 @@ pub(super) fn name_and_rest(directive: &[u8]) -> (&[u8], &[u8]) {
     rest.split_at(rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count())
 }
 
-/// What a condition says that is nothing but a constant.
-fn constant(condition: &[u8]) -> Option<bool> {
-    let mut found = Vec::new();
-    tokens(condition, 0, condition.len(), &mut found);
-    let [token] = found[..] else { return None };
-    match token.of(condition) {
-        b"0" | b"false" => Some(false),
-        b"1" | b"true" => Some(true),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn code(text: &str) -> Code {
         let mut code = Code::default();
-        code.read(text.as_bytes(), 0, text.len());
+        code.read(text.as_bytes(), 0, text.len(), Conditions::default());
         code
     }
 
@@ -391,6 +419,16 @@ mod tests {
         assert_eq!(kept("#if 1 // on\na\n#else\nb {\n#endif\nc"), ["a", "c"]);
         assert_eq!(kept("#if 0\na\n#elif X\nb\n#endif"), ["b"]);
         assert_eq!(kept("#if 1\na\n#elif X\nb\n#else\nc\n#endif"), ["a"]);
+    }
+
+    #[test]
+    fn what_is_not_for_cuda_is_left_out() {
+        assert_eq!(kept("#ifdef USE_ROCM\na\n#elif X\nb\n#else\nc\n#endif"), ["b", "c"]);
+        assert_eq!(kept("#if X\na\n#elif CUDA_VERSION >= 9000\nb\n#else\nc\n#endif"), ["a", "b"]);
+        assert_eq!(kept("#define USE_HIP\n#ifdef USE_HIP\na\n#endif"), ["a"]);
+        let text = "#if __CUDA_ARCH__ >= 700\na\n#if X\nb\n#endif\n#else\nc\n#if X\nd\n#endif\n#endif\ne";
+        let code = code(text);
+        assert_eq!([0, 1, 2, 3, 4].map(|at| code.is_for_device(at)), [true, true, false, false, true]);
     }
 
     #[test]

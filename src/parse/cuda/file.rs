@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::aliases::{Aliases, Meaning, find_aliases};
 use super::arrays::{FoundArray, arrays};
 use super::code::Code;
+use super::declare::parameters as declared_by;
 use super::doubles::doubles;
 use super::fold::{Fold, is_constant_name};
 use super::heads::Head;
@@ -22,6 +23,9 @@ const LONGEST_LINE: usize = 1000;
 /// Bytes that are kept of a longer one.
 const PART_OF_LINE: usize = 160;
 
+/// Tokens of a template's parameters, at most.
+const LONGEST_TEMPLATE: usize = 400;
+
 /// Macros of a file whose bodies are read for kernels and launches, at most.
 const MOST_BODIES: usize = 10_000;
 
@@ -38,12 +42,17 @@ pub struct File {
     pub(super) declarations: Vec<FoundDeclaration>,
     pub(super) launches: Vec<FoundLaunch>,
     pub(super) constants: Vec<(Box<[u8]>, Term)>,
+    /// Those of their names that a template has for its parameters as well, in order.
+    pub(super) hidden: Vec<Box<[u8]>>,
 }
 
 impl File {
-    /// The value of a constant that the file defines itself, where it has but one.
+    /// The value of a constant that the file defines itself, where it has but one and the name means nothing else.
     #[must_use]
     pub fn constant(&self, name: &[u8]) -> Option<i64> {
+        if self.hidden.binary_search_by(|known| (**known).cmp(name)).is_ok() {
+            return None;
+        }
         let at = self.constants.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
         self.constants[at].1.known()
     }
@@ -164,6 +173,7 @@ impl Scanner {
             return file;
         }
         file.is_hip = is_hip(text);
+        self.source.is_hip = file.is_hip;
         file.aliases = find_aliases(text, aliases);
         let mut own = None;
         if file.aliases.iter().any(|(name, meaning)| aliases.meaning(name) != *meaning) {
@@ -195,8 +205,28 @@ impl Scanner {
         } else {
             found.constants(&macros, &mut fold);
         }
+        file.hidden = hidden(&self.source.code, text, &file.constants);
         file
     }
+}
+
+/// Which constants' names parameters of templates have.
+fn hidden(code: &Code, text: &[u8], constants: &[(Box<[u8]>, Term)]) -> Vec<Box<[u8]>> {
+    let mut names = Vec::new();
+    if constants.is_empty() {
+        return Vec::new();
+    }
+    for at in 0..code.tokens.len() {
+        let is_template = code.kind(at + 1) == Kind::Less && code.text(at, text) == b"template";
+        if let Some(close) = is_template.then(|| code.close_angle(at + 1, at + LONGEST_TEMPLATE)).flatten() {
+            declared_by(code, text, at + 2..close, true, &mut names);
+        }
+    }
+    let mut names: Vec<&[u8]> = names.into_iter().map(|at| code.text(at, text)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| constants.binary_search_by(|(known, _)| (**known).cmp(name)).is_ok());
+    names.into_iter().map(Into::into).collect()
 }
 
 /// What `text` declares and launches.
@@ -205,17 +235,34 @@ pub fn scan(text: &[u8], aliases: &Aliases) -> File {
     Scanner::default().scan(text, aliases)
 }
 
-/// What only a text for HIP holds behind `hip`: its header, or calls of its runtime.
-const HIP: [&[u8]; 5] = [b"/hip_runtime", b"LaunchKernelGGL", b"Malloc(", b"Memcpy(", b"Error_t"];
+/// What only a text for HIP holds behind `hip`, besides calls of its runtime: its header, and a type.
+const HIP: [&[u8]; 2] = [b"/hip_runtime", b"Error_t"];
 
-/// What a text holds that is for CUDA as well.
-const CUDA: [&[u8]; 7] = [b"<cuda", b"\"cuda", b"cudaError", b"cudaMalloc", b"cudaStream", b"__CUDA", b"__NVCC__"];
+/// What a text holds that is for CUDA as well, besides what calls CUDA's runtime.
+const CUDA: [&[u8]; 4] = [b"<cuda", b"\"cuda", b"__CUDA", b"__NVCC__"];
 
 /// Whether a text has what HIP has, and nothing of CUDA's beside: what is for both has warps of 32 lanes there.
-fn is_hip(text: &[u8]) -> bool {
-    let mut hip = memchr::memmem::find_iter(text, b"hip").map(|at| &text[at + 3..]);
+pub(super) fn is_hip(text: &[u8]) -> bool {
     let has = |sign: &[u8]| memchr::memmem::find(text, sign).is_some();
-    hip.any(|rest| HIP.iter().any(|sign| rest.starts_with(sign))) && !CUDA.into_iter().any(has)
+    let is_of_cuda = || memchr::memmem::find_iter(text, b"cuda").any(|at| is_named(text, at, at + 4));
+    let mut hip = memchr::memmem::find_iter(text, b"hip");
+    hip.any(|at| is_sign_of_hip(text, at)) && !CUDA.into_iter().any(has) && !is_of_cuda()
+}
+
+/// Whether the `hip` at `at` begins what only a text for HIP has: `hipMalloc(`, for one.
+fn is_sign_of_hip(text: &[u8], at: usize) -> bool {
+    let rest = &text[at + 3..];
+    if HIP.iter().any(|sign| rest.starts_with(sign)) {
+        return true;
+    }
+    let called = rest[super::conditions::word(rest).len()..].trim_ascii_start();
+    is_named(text, at, at + 3) && called.starts_with(b"(")
+}
+
+/// Whether a word begins at `at` and goes on behind its prefix, which ends at `behind`, with a capital letter.
+fn is_named(text: &[u8], at: usize, behind: usize) -> bool {
+    let begins = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
+    begins && text.get(behind).is_some_and(u8::is_ascii_uppercase)
 }
 
 /// Whether a text may define constants that other files use.
@@ -273,7 +320,7 @@ struct Found<'f> {
 
 impl Found<'_> {
     fn declarations(&mut self, heads: &[Head], fold: &mut Fold<'_>) {
-        for (at, head) in heads.iter().enumerate().filter(|(_, head)| head.is_kernel) {
+        for (at, head) in heads.iter().enumerate().filter(|(_, head)| head.is_kernel && !head.is_mention) {
             // Functions are not nested: where a body seems to hold another one, it is torn, and not read twice.
             let end = heads.get(at + 1).map_or(usize::MAX, |next| next.all.start);
             self.declaration(head, end, fold);

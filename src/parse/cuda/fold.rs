@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use super::aliases::Define;
 use super::declare::{First, Type};
 use super::effects::{Effect, Effects, Uses, What as Doing, comes_again_until, is_passed};
 use super::expr::{Id, Node, Tree, What};
 use super::heads::is_upper;
 use super::launches::{Launch, split};
 use super::lexer::{Kind, Token, tokens};
-use super::macros::Macros;
+use super::macros::{Macros, Reach};
 use super::scopes::{Meaning, Scopes};
 use super::value::{Extreme, Term, Value, number, size_of};
 
@@ -115,7 +116,9 @@ impl<'s> Fold<'s> {
     /// What a macro is worth, as far as that does not depend on where it is used.
     pub(super) fn macro_term(&mut self, name: &[u8]) -> Term {
         self.begin();
-        self.of_macro(name, None, true).map_or(Term::Unknown, Value::term)
+        let macros = self.macros;
+        let end = self.scopes.code.tokens.len();
+        self.of_macro(macros.get(name), end, true).map_or(Term::Unknown, Value::term)
     }
 
     /// What a constant is worth.
@@ -338,7 +341,10 @@ impl<'s> Fold<'s> {
     /// Whether a word of an index may be other than constant.
     pub(super) fn may_vary(&mut self, at: usize) -> bool {
         let word = self.word(at);
-        if matches!(word, b"true" | b"false" | b"sizeof") || is_constant_name(word) || self.macros.has(word) {
+        if matches!(word, b"true" | b"false" | b"sizeof") || is_constant_name(word) {
+            return false;
+        }
+        if !self.reach(word, at).definitions.is_empty() {
             return false;
         }
         match self.scopes.find(word, at) {
@@ -414,9 +420,27 @@ impl<'s> Fold<'s> {
         if self.arguments.contains(&name) {
             return Value::UNKNOWN;
         }
-        if self.macros.has(name) {
-            return self.of_macro(name, Some(at), is_whole).unwrap_or(Value::UNKNOWN);
+        let Reach { definitions, is_sure } = self.reach(name, at);
+        if definitions.is_empty() {
+            return self.declared(name, at);
         }
+        let value = self.of_macro(definitions.into_iter(), at, is_whole).unwrap_or(Value::UNKNOWN);
+        let is_all = is_sure || value == Value::UNKNOWN || self.scopes.find(name, at) == Meaning::Nothing;
+        if is_all || self.declared(name, at) == value { value } else { Value::UNKNOWN }
+    }
+
+    /// What macros say of a name at `at`.
+    fn reach(&self, name: &[u8], at: usize) -> Reach<'s> {
+        let macros: &'s Macros<'s> = self.macros;
+        // The body of a macro is used elsewhere.
+        if self.around.is_some() {
+            return macros.reach_anywhere(name);
+        }
+        macros.reach(name, at, self.scopes.code)
+    }
+
+    /// What a name is worth at `at` that no macro stands behind.
+    fn declared(&mut self, name: &'s [u8], at: usize) -> Value {
         match self.scopes.find(name, at) {
             Meaning::Variable(one) => self.variable(one, at),
             Meaning::Several => {
@@ -433,6 +457,8 @@ impl<'s> Fold<'s> {
             Meaning::Hidden => Value::UNKNOWN,
             Meaning::Nothing => match self.around {
                 Some(around) => Value::One(around(name)),
+                // It is this file that defines it, at another place.
+                None if self.macros.has(name) => Value::UNKNOWN,
                 None if is_constant_name(name) => Value::One(Term::name(name)),
                 None => Value::UNKNOWN,
             },
@@ -441,16 +467,16 @@ impl<'s> Fold<'s> {
 
     /// What a macro is worth, where all its definitions say the same. Without parentheses around it, its body would not
     /// stay together within an expression.
-    fn of_macro(&mut self, name: &[u8], at: Option<usize>, is_whole: bool) -> Option<Value> {
+    fn of_macro<'m>(
+        &mut self,
+        definitions: impl Iterator<Item = &'m Define>,
+        at: usize,
+        is_whole: bool,
+    ) -> Option<Value> {
         let text = self.scopes.text;
-        let definitions: Vec<(usize, usize)> = self
-            .macros
-            .get(name)
-            .map(|define| if define.may_be_constant() { define.body } else { (0, 0) })
-            .take(MOST_STEPS as usize)
-            .collect();
         let mut agreed: Option<Value> = None;
-        for (from, to) in definitions {
+        for define in definitions {
+            let (from, to) = if define.may_be_constant() { define.body } else { (0, 0) };
             self.steps += 1;
             if self.steps > MOST_STEPS || self.depth >= DEEPEST {
                 return None;
@@ -461,8 +487,7 @@ impl<'s> Fold<'s> {
                 return None;
             }
             let length = body.len();
-            let value =
-                self.parsed(Text { tokens: &body, at: Some(at.unwrap_or(self.scopes.code.tokens.len())) }, 0..length);
+            let value = self.parsed(Text { tokens: &body, at: Some(at) }, 0..length);
             if value == Value::UNKNOWN || agreed.as_ref().is_some_and(|agreed| *agreed != value) {
                 return None;
             }

@@ -24,6 +24,8 @@ pub(super) struct Head {
     pub is_macro_made: bool,
     /// Whether it stands below a `template <…>` that has parameters.
     pub is_template: bool,
+    /// Whether it only names a kernel that is declared elsewhere: as a friend, or to be instantiated.
+    pub is_mention: bool,
     /// What stands between the parentheses.
     pub parameters: Range<usize>,
     /// What stands between the braces, where a body follows.
@@ -47,6 +49,7 @@ pub(super) fn head(code: &Code, text: &[u8], aliases: &Aliases, at: usize, in_ma
         may_hide_bounds: false,
         is_kernel: false,
         is_tile: false,
+        is_mention: false,
         here: at,
         in_macro,
     };
@@ -57,6 +60,7 @@ pub(super) fn head(code: &Code, text: &[u8], aliases: &Aliases, at: usize, in_ma
     found.is_template = is_template;
     found.is_kernel = reader.is_kernel;
     found.is_tile = reader.is_tile;
+    found.is_mention = reader.is_mention && found.body.is_none();
     found.attributes = reader.attributes;
     found.attributes.sort_unstable();
     found.may_hide_bounds = reader.may_hide_bounds;
@@ -71,6 +75,7 @@ struct Reader<'h> {
     may_hide_bounds: bool,
     is_kernel: bool,
     is_tile: bool,
+    is_mention: bool,
     /// How far it was read.
     here: usize,
     in_macro: bool,
@@ -91,6 +96,9 @@ impl<'h> Reader<'h> {
         let meaning = self.aliases.meaning(word);
         self.is_kernel |= meaning.global;
         self.is_tile |= word == TILE;
+        // `template __global__ void k<4>();`, and not `A::template B<4>`: a template's own word is none of these.
+        let instantiates = word == b"template" && (at == 0 || self.code.kind(at - 1) != Kind::Scope);
+        self.is_mention |= meaning.friend || word == b"friend" || instantiates;
         self.may_hide_bounds |= meaning.bounds || names_bounds(word);
     }
 
@@ -231,6 +239,7 @@ impl<'h> Reader<'h> {
             written: start..written_end,
             is_macro_made,
             is_template: false,
+            is_mention: false,
             parameters,
             body: None,
             all: at..end,
@@ -302,11 +311,12 @@ pub(super) fn is_upper(word: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::conditions::Conditions;
     use super::*;
 
     fn read(text: &str, attribute: &str) -> Option<(Code, Head)> {
         let mut code = Code::default();
-        code.read(text.as_bytes(), 0, text.len());
+        code.read(text.as_bytes(), 0, text.len(), Conditions::default());
         let at = (0..code.tokens.len()).find(|at| code.text(*at, text.as_bytes()) == attribute.as_bytes())?;
         let head = head(&code, text.as_bytes(), &Aliases::default(), at, false).ok()?;
         Some((code, head))
@@ -350,6 +360,23 @@ mod tests {
         }
         assert!(read("__device__ int x[4];", "__device__").is_none());
         assert!(read("__device__ int x = f(3);", "__device__").is_none());
+    }
+
+    #[test]
+    fn friends_and_instantiations_only_mention_a_kernel() {
+        for (text, expected) in [
+            ("friend __global__ void ns::k(int);", true),
+            ("template <int N> friend __global__ void ns::k(int);", true),
+            ("template __global__ void k<4>(int);", true),
+            ("extern template __global__ void k<4>(int);", true),
+            ("template <> __global__ void k<4>(int);", false),
+            ("template <int N> __global__ void k(int);", false),
+            ("__global__ void k(int);", false),
+            ("friend __global__ void k(int) {}", false),
+        ] {
+            let head = read(text, "__global__").map(|(_, head)| head.is_mention);
+            assert_eq!(head, Some(expected), "{text}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::code::Code;
 use super::heads::is_upper;
-use super::lexer::Kind;
+use super::lexer::{Kind, closes_launch};
 use crate::model::LaunchForm;
 
 /// Tokens of the template arguments of a call, at most.
@@ -90,7 +90,7 @@ fn arguments(code: &Code, at: usize, has_angles: bool) -> Option<(Vec<Range<usiz
         match code.kind(here) {
             Kind::Less if has_angles && code.kind(here - 1) == Kind::Word => angles += 1,
             Kind::Greater if angles > 0 => angles -= 1,
-            Kind::Greater if closes(code, here) => {
+            Kind::Greater if closes_launch(&code.tokens, here) => {
                 parts.push(start..here);
                 return Some((parts, here));
             }
@@ -107,12 +107,6 @@ fn arguments(code: &Code, at: usize, has_angles: bool) -> Option<(Vec<Range<usiz
         here += 1;
     }
     None
-}
-
-/// Whether `>` at `at` is the first of three that touch.
-fn closes(code: &Code, at: usize) -> bool {
-    let Some([one, two, three]) = code.tokens.get(at..at + 3) else { return false };
-    two.kind == Kind::Greater && three.kind == Kind::Greater && one.end == two.start && two.end == three.start
 }
 
 /// What stands before `<<<` at `at`, and its first token.

@@ -31,7 +31,7 @@ pub enum Kind {
     Dot,
     Ellipsis,
     Arrow,
-    /// `<<<`, which opens a launch.
+    /// `<<<`, which opens a launch; also as `<< <`, which formatters make of it.
     Launch,
     Less,
     LessEqual,
@@ -278,6 +278,11 @@ impl Lexer<'_> {
         }
     }
 
+    /// Whether what stands here is the name of an operator: `operator<< <T>`.
+    fn is_behind_operator(&self) -> bool {
+        self.text[..self.at].trim_ascii_end().ends_with(b"operator")
+    }
+
     fn number(&mut self) -> Kind {
         loop {
             match self.byte(0) {
@@ -301,10 +306,24 @@ impl Lexer<'_> {
     }
 
     fn punctuation(&mut self, first: u8) -> Kind {
-        let (kind, length) = spelled(first, self.byte(1), self.byte(2));
+        let (mut kind, mut length) = spelled(first, self.byte(1), self.byte(2));
+        if kind == Kind::ShiftLeft && self.text[self.at..].starts_with(SPACED) && !self.is_behind_operator() {
+            (kind, length) = (Kind::Launch, SPACED.len());
+        }
         self.at += length;
         kind
     }
+}
+
+/// A launch as formatters write it that do not know CUDA.
+const SPACED: &[u8] = b"<< <";
+
+/// Whether the `>` at `at` is the first of three that close a launch: all touch, or formatters moved the last one away.
+#[must_use]
+pub(super) fn closes_launch(tokens: &[Token], at: usize) -> bool {
+    let Some([one, two, three]) = tokens.get(at..at + 3) else { return false };
+    let are_greater = [one, two, three].iter().all(|token| token.kind == Kind::Greater);
+    are_greater && one.end == two.start && matches!(three.start.checked_sub(two.end), Some(0 | 1))
 }
 
 /// The longest operator that begins with these bytes, and its length.
@@ -417,7 +436,7 @@ fn logical_line_end(text: &[u8], mut at: usize) -> usize {
 #[must_use]
 pub fn may_hold_device_code(text: &[u8]) -> bool {
     let holds = |what: &[u8]| memmem::find(text, what).is_some();
-    holds(b"<<<") || holds(b"__global__") || holds(b"__device__")
+    holds(b"<<<") || holds(SPACED) || holds(b"__global__") || holds(b"__device__")
 }
 
 #[cfg(test)]
@@ -440,6 +459,9 @@ mod tests {
             words("k<<<g, 1 << 5>>>(x);"),
             ["k", "<<<", "g", ",", "1", "<<", "5", ">", ">", ">", "(", "x", ")", ";"]
         );
+        assert_eq!(words("k << <g, 2>> >(x)"), ["k", "<< <", "g", ",", "2", ">", ">", ">", "(", "x", ")"]);
+        assert_eq!(words("a << b < c << (x) <= d"), ["a", "<<", "b", "<", "c", "<<", "(", "x", ")", "<=", "d"]);
+        assert_eq!(words("operator<< <T>(o)"), ["operator", "<<", "<", "T", ">", "(", "o", ")"]);
         assert_eq!(words("a >>= 2"), ["a", ">", ">=", "2"]);
         assert_eq!(words("A<B<C>> v"), ["A", "<", "B", "<", "C", ">", ">", "v"]);
     }

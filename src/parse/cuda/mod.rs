@@ -3,6 +3,7 @@
 mod aliases;
 mod arrays;
 mod code;
+mod conditions;
 mod declare;
 mod doubles;
 mod effects;

@@ -2,6 +2,7 @@
 
 use super::aliases::Aliases;
 use super::code::Code;
+use super::conditions::Conditions;
 use super::heads::{Head, head};
 use super::launches::{self, Launch};
 use super::lexer::Kind;
@@ -15,13 +16,15 @@ pub(super) struct Source {
     pub heads: Vec<Head>,
     /// Its launches, in order.
     pub launches: Vec<Launch>,
+    /// Whether the text is for AMD's GPUs.
+    pub is_hip: bool,
     attributes: Vec<usize>,
 }
 
 impl Source {
     /// Reads `text[from..to]`, which is the body of a macro where `in_macro`.
     pub(super) fn read(&mut self, text: &[u8], from: usize, to: usize, in_macro: bool, aliases: &Aliases) {
-        self.code.read(text, from, to);
+        self.code.read(text, from, to, Conditions::new(self.is_hip));
         self.heads.clear();
         self.launches.clear();
         self.attributes.clear();
@@ -52,14 +55,14 @@ impl Source {
 
     /// Forgets what was read.
     pub(super) fn forget(&mut self) {
-        self.code.read(&[], 0, 0);
+        self.code.read(&[], 0, 0, Conditions::default());
         self.heads.clear();
         self.launches.clear();
     }
 
     /// Reads a text without device code.
     pub(super) fn read_plain(&mut self, text: &[u8]) {
-        self.code.read(text, 0, text.len());
+        self.code.read(text, 0, text.len(), Conditions::new(self.is_hip));
         self.heads.clear();
         self.launches.clear();
     }
@@ -76,7 +79,9 @@ impl Source {
             Kind::Word => {
                 let meaning = aliases.meaning(self.code.text(at, text));
                 if meaning.global || meaning.device {
-                    self.attributes.push(at);
+                    if self.code.is_for_device(at) {
+                        self.attributes.push(at);
+                    }
                 } else {
                     self.launches.extend(launches::call(&self.code, text, at));
                 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::conditions::{Conditions, Reader};
 use super::lexer::{Kind, Token, partner};
 
 /// A statement of a [`Body`].
@@ -160,21 +161,22 @@ pub(super) fn directive(text: &[u8]) -> Directive {
     }
 }
 
-/// Takes out what an `#if` with a number leaves out, so that it tears no brackets apart; and the `#if` itself, where no
+/// Takes out what no compiler of device code reads, so that it tears no brackets apart; and the `#if` itself, where no
 /// condition is left.
-pub(super) fn leave_out_dead(text: &[u8], tokens: &mut Vec<Token>) {
-    let kinds: Vec<(usize, Directive)> = (0..tokens.len())
+pub(super) fn leave_out_dead(text: &[u8], tokens: &mut Vec<Token>, conditions: &Conditions) {
+    let says = |at: usize| conditions.says(tokens[at].of(text), Reader::Device);
+    let kinds: Vec<(usize, Directive, Option<bool>)> = (0..tokens.len())
         .filter(|at| tokens[*at].kind == Kind::Directive)
-        .map(|at| (at, directive(tokens[at].of(text))))
-        .filter(|(_, kind)| *kind != Directive::Other)
+        .map(|at| (at, directive(tokens[at].of(text)), says(at)))
+        .filter(|(_, kind, _)| *kind != Directive::Other)
         .collect();
-    if !kinds.iter().any(|(_, kind)| matches!(kind, Directive::If(Some(_)))) {
+    if kinds.iter().all(|(_, _, says)| says.is_none()) {
         return;
     }
     let mut dead: Vec<Range<usize>> = Vec::new();
     let mut open: Vec<Decided> = Vec::new();
-    for (at, kind) in kinds {
-        if let Directive::If(known) = kind {
+    for (at, kind, known) in kinds {
+        if let Directive::If(_) = kind {
             open.push(Decided { known, from: at, own: vec![at], is_met: false, is_decided: known.is_some() });
             continue;
         }
@@ -185,12 +187,13 @@ pub(super) fn leave_out_dead(text: &[u8], tokens: &mut Vec<Token>) {
         }
         one.own.push(at);
         one.from = at;
-        one.is_decided &= kind != Directive::ElseIf || one.known == Some(true);
         one.is_met |= one.known == Some(true);
+        one.is_decided &= kind != Directive::ElseIf || one.is_met || known.is_some();
         // After the branch that is compiled, none is.
         one.known = match kind {
             _ if one.is_met => Some(false),
             Directive::Else if one.is_decided => Some(true),
+            Directive::ElseIf => known,
             _ => None,
         };
         if kind == Directive::End
@@ -228,7 +231,7 @@ struct Decided {
     own: Vec<usize>,
     /// Whether a branch before it is.
     is_met: bool,
-    /// Whether numbers decide all of it.
+    /// Whether all of it is.
     is_decided: bool,
 }
 
@@ -385,6 +388,15 @@ impl Parser<'_> {
             _ if self.kind_at(start + 1) == Some(Kind::Colon) => {
                 self.at += 2;
                 Some(self.add(What::Label(start), start))
+            }
+            b"_Pragma" if self.kind_at(start + 1) == Some(Kind::ParenOpen) => {
+                self.at = self.partner(start + 1)? + 1;
+                self.statement()
+            }
+            // Only a macro stands before these: a pragma, an attribute, or nothing.
+            _ if begins_statement(self.word_at(start + 1)) => {
+                self.at += 1;
+                self.statement()
             }
             _ => self.simple(start),
         }
@@ -706,6 +718,11 @@ impl Parser<'_> {
     }
 }
 
+/// Words with which statements begin that hold others.
+fn begins_statement(word: &[u8]) -> bool {
+    matches!(word, b"for" | b"while" | b"do" | b"if" | b"switch")
+}
+
 /// Words that stand before a type or are a part of it.
 pub(super) fn is_qualifier(word: &[u8]) -> bool {
     is_storage(word)
@@ -862,6 +879,19 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_before_a_loop_hides_nothing() {
+        let plain = "{loop(; a; ) f() g()}";
+        for before in ["UNROLL", "CUTLASS_PRAGMA_UNROLL\n", "_Pragma(\"unroll\")", "PRAGMA(unroll 4)", "unrolled"] {
+            let expected =
+                if before.starts_with("PRAGMA") { plain.replace("{l", "{PRAGMA(unroll 4) l") } else { plain.into() };
+            assert_eq!(shown(&format!("{before} while (a) f(); g();")), expected, "{before}");
+        }
+        assert_eq!(shown("if (a) UNROLL for (;;) f(); else g();"), "{if(a) loop(-; ; ) f() else g()}");
+        assert_eq!(shown("UNROLL do { f(); } while (a); LIKELY if (b) g();"), "{do {f()} while a if(b) g()}");
+        assert_eq!(shown(&"_Pragma(\"x\")".repeat(10_000)), "none");
+    }
+
+    #[test]
     fn one_branch_of_an_if_directive_is_compiled() {
         assert_eq!(shown("#if A\na();\n#elif B\nb();\n#else\nc();\n#endif\n"), "{#[{a()} | {b()} | {c()}]}");
         assert_eq!(shown("#ifdef A\na();\n#endif\nb();"), "{#[{a()} | {}] b()}");
@@ -880,16 +910,18 @@ mod tests {
     }
 
     #[test]
-    fn what_numbers_leave_out_is_taken_out() {
+    fn what_conditions_leave_out_is_taken_out() {
         let left = |source: &str| {
             let mut all = Vec::new();
             tokens(source.as_bytes(), 0, source.len(), &mut all);
-            leave_out_dead(source.as_bytes(), &mut all);
+            leave_out_dead(source.as_bytes(), &mut all, &Conditions::default());
             all.iter().map(|token| String::from_utf8_lossy(token.of(source.as_bytes()))).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(left("a\n#if 0\n{\n#else\nb\n#endif\nc"), "a b c");
         assert_eq!(left("#if 1\na\n#elif X\nb\n#else\nc\n#endif\nd"), "a d");
         assert_eq!(left("#if 0\na\n#elif X\nb\n#else\nc\n#endif"), "#if 0 #elif X b #else c #endif");
+        assert_eq!(left("#if CUDA_VERSION < 9000\na\n#elif __CUDA_ARCH__ >= 700\nb\n#else\nc\n#endif"), "b");
+        assert_eq!(left("#if X\na\n#elif defined(USE_ROCM)\nb\n#endif"), "#if X a #elif defined(USE_ROCM) #endif");
         assert_eq!(left("#if X\n#if 0\na\n#if Y\nb\n#endif\n#endif\nc\n#endif"), "#if X c #endif");
         assert_eq!(left("#if 0\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#pragma unroll\n#endif"), "c #pragma unroll");
         for torn in ["#if 0\na", "#else\n#if 0\na\n#endif", "#endif"] {

@@ -201,8 +201,10 @@ impl<'u> Lowering<'_, 'u> {
         };
         if !old.is_empty() {
             let values = self.all(arguments);
-            // The names may stand for something else where what the compiler is decides.
-            if self.file.knows_exchanges && !self.is_muted() && !values.is_empty() {
+            // The names may stand for something else where what the compiler is decides. What stands in a function that is
+            // called is told of that.
+            let is_own = self.inlined == 0 && !self.is_muted();
+            if self.file.knows_exchanges && is_own && !values.is_empty() {
                 let byte = self.tokens.get(tokens.0 as usize).map_or(0, |token| token.start);
                 let place = self.file.place(byte);
                 self.out.place(place);

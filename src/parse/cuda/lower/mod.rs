@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use super::conditions::Conditions;
+use super::file::is_hip;
 use super::lexer::{Kind, Token, partner, tokens};
 use super::statement;
 use crate::model::{self, Bounds, Function, Module, NameId, Origin, Positions};
@@ -177,6 +179,7 @@ struct File<'u> {
     weights: Weights<'u>,
     /// Whether exchanges without `.sync` are what their names say.
     knows_exchanges: bool,
+    conditions: Conditions,
 }
 
 impl<'u> File<'u> {
@@ -190,10 +193,13 @@ impl<'u> File<'u> {
             by_name.entry(name).and_modify(|known| *known = None).or_insert(Some(one));
         }
         let has = |what: &[u8]| memchr::memmem::find(unit.text, what).is_some();
-        let is_hip = has(b"hip_runtime") || has(b"__HIP") || unit.name.to_ascii_lowercase().contains("hip");
+        let is_for_amd = is_hip(unit.text);
+        let is_hip = is_for_amd || has(b"hip_runtime") || unit.name.to_ascii_lowercase().contains("hip");
         let is_redefined =
             has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
-        File { unit: *unit, lines, by_name, weights: Weights::new(unit), knows_exchanges: !is_hip && !is_redefined }
+        let knows_exchanges = !is_hip && !is_redefined;
+        let conditions = Conditions::of(unit.text, is_for_amd);
+        File { unit: *unit, lines, by_name, weights: Weights::new(unit), knows_exchanges, conditions }
     }
 
     /// Line and column of a byte, from 1.
@@ -206,7 +212,7 @@ impl<'u> File<'u> {
     fn tokens(&self, bytes: &Range<usize>) -> Vec<Token> {
         let mut found = Vec::with_capacity(bytes.len() / 4);
         tokens(self.unit.text, bytes.start, bytes.end, &mut found);
-        statement::leave_out_dead(self.unit.text, &mut found);
+        statement::leave_out_dead(self.unit.text, &mut found, &self.conditions);
         found
     }
 }

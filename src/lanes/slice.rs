@@ -71,12 +71,12 @@ pub fn is_bound(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
     false
 }
 
-/// Whether lanes part only where each of them looks at a bit of its own of a number that is the same for them, and is no
-/// constant: `(n >> lane) & 1`, `n & (1 << lane)`.
+/// Whether lanes part only where each of them looks at a bit of its own of a number that is the same for them, and is read
+/// from somewhere: `(n >> lane) & 1`, `n & (1 << lane)`.
 #[must_use]
 pub fn is_masked(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
     let is_shared = |node: &Node| known[node.0 as usize].is_warp_uniform();
-    let is_given = |node: &Node| is_shared(node) && known[node.0 as usize].as_constant().is_none();
+    let is_given = |node: &Node| is_shared(node) && is_read(graph, *node);
     let mut node = node;
     for _ in 0..8 {
         node = moved(graph, node);
@@ -88,6 +88,25 @@ pub fn is_masked(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
             (Op::And | Op::Setp | Op::Xor | Op::Not, [value, others @ ..]) if others.iter().all(is_shared) => *value,
             _ => return false,
         };
+    }
+    false
+}
+
+/// Whether a number is made of what is read from a parameter or from memory.
+fn is_read(graph: &Graph<'_, '_>, node: Node) -> bool {
+    let mut seen = HashSet::new();
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        if seen.len() > MOST || !seen.insert(node) {
+            continue;
+        }
+        let is_load = |one: Op| matches!(one, Op::Ld | Op::Fetch | Op::Atom);
+        match graph.source(node) {
+            Source::Result { instruction, .. } if is_load(graph.code().instructions[instruction as usize].op) => {
+                return true;
+            }
+            _ => open.extend(graph.inputs(node)),
+        }
     }
     false
 }

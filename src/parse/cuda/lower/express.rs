@@ -330,6 +330,12 @@ impl<'u> Lowering<'_, 'u> {
                 self.address(to);
                 Value::Unknown
             }
+            // `tensor(i, j) = x`: an element of a variable, not a function.
+            (None, What::Call { callee, arguments }) if self.is_variable(callee) => {
+                self.all(arguments);
+                self.out.fill(1);
+                Value::Unknown
+            }
             _ => self.expression(to),
         };
         let value = match op {
@@ -343,6 +349,10 @@ impl<'u> Lowering<'_, 'u> {
             self.set(name, Variable::UNKNOWN);
         }
         self.write(to, value)
+    }
+
+    fn is_variable(&self, id: Id) -> bool {
+        matches!(self.tree.get(id).what, What::Name { .. }) && self.find(self.last_word(id)).is_some()
     }
 
     fn logical(&mut self, op: Binary, a: Id, b: Id) -> Value {

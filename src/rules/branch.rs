@@ -214,16 +214,20 @@ pub(super) fn ptx_label(context: &Context<'_>, quote: Quote, text: String) -> La
     Label { quote, lead: None, name: None, start, end, text }
 }
 
-/// `every warp of k splits`, the ending of a further verb, and `its`; `38 % of the warps of k split`, none, and `their`.
+/// `every warp of k splits here`, the ending of a further verb, and `its`; `38 % of the warps of k split here`, none, and
+/// `their`. Where not all warps come to the branch, it is those that do: `every warp of k that gets here splits`.
 pub(super) fn warps_split(found: &Found<'_>, name: &str) -> (String, &'static str, &'static str) {
-    let share = found.branch.split.mean;
+    let split = &found.branch.split;
+    let are_all = split.among >= 0.995;
     if varies(found) {
-        return (format!("warps of {name} split"), "", "their");
+        return (format!("warps of {name} split here"), "", "their");
     }
-    if share >= 0.995 {
-        return (format!("every warp of {name} splits"), "s", "its");
+    if split.mean >= 0.995 {
+        let splits = if are_all { "splits here" } else { "that gets here splits" };
+        return (format!("every warp of {name} {splits}"), "s", "its");
     }
-    (format!("{} of the warps of {name} split", percent(share)), "", "their")
+    let splits = if are_all { "split here" } else { "that get here split" };
+    (format!("{} of the warps of {name} {splits}", percent(split.mean)), "", "their")
 }
 
 /// `blocks of 256 threads`, or where not all of that is told, `assuming 256 threads per block (no bound found)`: the block that

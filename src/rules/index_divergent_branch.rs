@@ -44,12 +44,12 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     } else if !is_mostly_one(less) {
         let (taken, other, more) = (rounded(taken), rounded(other), rounded(more));
         let costs = format!(" and run{s} both sides: about {taken} + {other} instructions instead of {more}");
-        (format!("{splits} here by thread index"), costs, TWO_SIDED)
+        (format!("{splits} by thread index"), costs, TWO_SIDED)
     } else {
         let idle = percent(idle(branch));
         let who = if varies(&found) { "the other lanes".to_owned() } else { format!("{idle} of {its} lanes") };
         let costs = format!(": {who} idle for {}", instructions(more));
-        (format!("{splits} here by thread index"), costs, ONE_SIDED)
+        (format!("{splits} by thread index"), costs, ONE_SIDED)
     };
     finding(context, hit, Message { what, more: costs, label: Says::Lanes })
         .help(help)
@@ -116,6 +116,18 @@ mod tests {
             found[0].contains("] 37.5 % of the warps of `k` split here by thread index and run both sides: "),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn warps_that_do_not_get_there_are_not_said_to_split() {
+        let within = format!(
+            "setp.ge.u32 %p2, %t, 128;\n@%p2 bra DONE;\n{ODD}\n@%p1 bra JUMPS;\n{}bra.uni MEET;\nJUMPS:\n{}MEET:\nDONE:",
+            work(12),
+            work(20)
+        );
+        let found = lint(&kernel(&within), &[]);
+        let what = "warning[index-divergent-branch] every warp of `k` that gets here splits by thread index and runs both sides";
+        assert!(found.len() == 1 && found[0].starts_with(what), "{found:?}");
     }
 
     #[test]

@@ -213,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn shared_memory_that_may_hold_reserved_bytes_is_unknown_until_an_architecture_is_told() {
+    fn shared_memory_that_may_hold_reserved_bytes_stands_as_printed_until_occupancy_is_asked_for() {
         let shared =
             |log: &str, gpus: &[Arch]| joined_for(log, gpus).kernels.last().expect("a kernel").resources.static_shared;
         let (hopper, ampere, blackwell) = (Arch::new(9, 0), Arch::new(8, 0), Arch::new(12, 0));
         let listing = " Function l:\n  REG:10 STACK:0 SHARED:1536 LOCAL:0 CONSTANT[0]:536\n";
         let linker = "nvlink info    : Function properties for 'l':\nnvlink info    : used 32 registers, used 1 barriers, 0 stack, 1536 bytes smem, 536 bytes cmem[0], 0 bytes lmem\n";
         for log in [listing, linker] {
-            assert_eq!(shared(log, &[]), None);
+            assert_eq!(shared(log, &[]), Some(Bytes(1536)));
             assert_eq!(shared(log, &[hopper]), Some(Bytes(512)));
             assert_eq!(shared(log, &[hopper, blackwell]), Some(Bytes(512)));
             assert_eq!(shared(log, &[ampere]), Some(Bytes(1536)));

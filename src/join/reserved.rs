@@ -16,14 +16,15 @@ const PARAMETERS: u32 = 528;
 pub(super) struct Reserved {
     /// By the other records of the same log; `None` where these differ.
     of_input: HashMap<u32, Option<bool>>,
-    /// By the GPUs that figures are asked for, where they agree.
+    /// By the GPUs that figures are asked for, where they agree. Where none are, the figures stand as they are printed: nothing
+    /// is computed from them.
     of_gpus: Option<bool>,
 }
 
 impl Reserved {
     pub(super) fn new(report: &Report, gpus: &[Arch]) -> Reserved {
-        let of_gpus = gpus.first().map(|arch| is_counted_in(*arch));
-        let of_gpus = of_gpus.filter(|counted| gpus.iter().all(|arch| is_counted_in(*arch) == *counted));
+        let first = gpus.first().is_some_and(|arch| is_counted_in(*arch));
+        let of_gpus = Some(first).filter(|counted| gpus.iter().all(|arch| is_counted_in(*arch) == *counted));
         let mut of_input = HashMap::new();
         if report.linked.iter().any(|linked| linked.kernel.arch.is_none()) {
             let kernels = report.kernels.iter().chain(report.linked.iter().map(|linked| &linked.kernel));

@@ -681,7 +681,7 @@ mod tests {
     #[test]
     fn lanes_that_name_others_vote_in_groups() {
         let third = Value::of_threads(EXTENT, |thread| u64::from(thread % LANES == 9));
-        let groups = Value::of_threads(EXTENT, |thread| 0xff << (thread % LANES & 24));
+        let groups = Value::of_threads(EXTENT, |thread| 0xff << ((thread % LANES) & 24));
         let any = &results("vote.sync.any.pred %p1, %p2, %r1", &[third.clone(), groups.clone()])[0];
         let ballot = &results("vote.sync.ballot.b32 %r1, %p2, %r2", &[third, groups])[0];
         let at = |value: &Value| [0, 8, 15, 16].map(|thread| value.at(0, thread));

@@ -18,12 +18,16 @@ const LOGS: [&str; 3] = [
 
 fn report(format: &str, more: &[&str]) -> String {
     let own = ["warplint", "--isolated", "--format", format];
-    let args = own.iter().chain(more).chain(&LOGS);
+    output(own.iter().chain(more).chain(&LOGS), b"")
+}
+
+/// What a run prints with `piped` at its standard input.
+fn output<'a>(args: impl Iterator<Item = &'a &'a str>, mut piped: &[u8]) -> String {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     run(
         args.map(OsString::from).collect(),
         &mut Streams {
-            stdin: &mut std::io::empty(),
+            stdin: &mut piped,
             stdin_is_terminal: true,
             stdout: &mut stdout,
             stderr: &mut stderr,
@@ -154,6 +158,20 @@ fn a_table_of_values_has_as_many_cells_in_every_row() {
     let rows: Vec<usize> = text.lines().map(cells).collect();
     assert_eq!(rows.len(), 1 + findings().len());
     assert!(rows.iter().all(|count| *count == rows[0]), "{rows:?}");
+}
+
+#[test]
+fn characters_that_a_format_cannot_hold_are_replaced() {
+    let log = "a.cu(3): error: x \u{fffe} y\nptxas info    : Compiling entry function 'k\u{1b}[2J' for 'sm_90'\n\
+               ptxas info    : Function properties for k\u{1b}[2J\n    8 bytes stack frame, 8 bytes spill stores, 8 bytes spill \
+               loads\nptxas info    : Used 32 registers, used 0 barriers\n";
+    for format in ["junit", "csv", "short", "github", "markdown", "gitlab", "sarif", "json", "html"] {
+        let text = output(["warplint", "--isolated", "--format", format, "-"].iter(), log.as_bytes());
+        assert!(!text.contains('\u{1b}'), "{format}: {text}");
+        if format == "junit" {
+            assert!(text.contains("x \u{fffd} y") && !text.contains('\u{fffe}'), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -6,12 +6,14 @@ use super::envelope::{self, Severity};
 use super::reader::{At, LineReader, Understood};
 use super::record::{self, Partial, Record};
 use super::{message, scan, usage};
-use crate::model::Place;
+use crate::model::{Place, Unread};
 
 /// Lines that a wrapped or torn record may go on for, besides those that only go on with its name.
 const WITHIN: u32 = 4;
 /// Longest text that is put together.
 const LONGEST: usize = 16 * 1024;
+/// Records behind the first one of a line that are read: each looks at all of the line that is left.
+const MOST_GLUED: u32 = 16;
 /// Columns at which lines are usually broken.
 const WIDTHS: [usize; 9] = [72, 76, 78, 79, 80, 100, 120, 132, 160];
 
@@ -111,8 +113,15 @@ impl LineReader<'_> {
 
     /// The other process's record is whole.
     fn read_inner(&mut self, at: At<'_>, text: &[u8], inner: usize) {
-        if let Some(envelope) = envelope::find(&text[inner..]) {
-            self.read_message(at.after(inner), &text[inner..], envelope);
+        let (at, text) = (at.after(inner), &text[inner..]);
+        if self.glued == MOST_GLUED {
+            let place = self.place(at);
+            self.assembler.unread(Unread::Cut, text, place);
+            return;
+        }
+        self.glued += 1;
+        if let Some(envelope) = envelope::find(text) {
+            self.read_message(at, text, envelope);
         }
     }
 
@@ -355,7 +364,7 @@ pub(super) fn inner_message(text: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Bytes, MessageKind, Report};
+    use crate::model::{Bytes, Message, MessageKind, Report};
     use crate::parse::{Echo, EchoMode, read_log};
 
     fn read(log: &str) -> Report {
@@ -457,6 +466,21 @@ mod tests {
                 continue;
             }
             assert_eq!(kernels(&glued), whole, "{glued}");
+        }
+    }
+
+    #[test]
+    fn of_many_records_on_one_line_the_first_are_read_and_the_rest_is_told() {
+        for one in [
+            "ptxas info    : Used 32 registers",
+            "ptxas info    : Compiling entry function '",
+            "ptxas info    : Compiling entry function 'k' for 'sm_",
+            "ptxas info    : Compiling entry function 'ptxas info    : Used 32 registers",
+        ] {
+            let report = read(&format!("{RECORDS}{}\n{RECORDS}", one.repeat(20_000)));
+            assert!(report.kernels.len() >= 2 && report.kernels.len() < 40, "{one}: {}", report.kernels.len());
+            let is_unread = |message: &Message| matches!(message.kind, MessageKind::Unread(_));
+            assert!(report.messages.iter().any(is_unread), "{one}");
         }
     }
 

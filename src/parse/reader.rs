@@ -44,6 +44,8 @@ pub(super) struct LineReader<'r> {
     met_records: bool,
     /// A message was read behind padding that hides it from the usual search.
     met_damage: bool,
+    /// Records of the line at hand that stand behind another one.
+    pub(super) glued: u32,
     /// The last line of the log lacks its end.
     pub(super) cut: bool,
     scratch: Vec<u8>,
@@ -127,6 +129,7 @@ impl<'r> LineReader<'r> {
             frame_for: 0,
             met_records: false,
             met_damage: false,
+            glued: 0,
             cut: false,
             scratch: Vec::new(),
         }
@@ -185,6 +188,7 @@ impl<'r> LineReader<'r> {
         }
         let line = &line[..line.len().min(LONG_LINE)];
         self.frame_for = self.frame_for.saturating_sub(1);
+        self.glued = 0;
         let understood = self.read_line(at, line, found);
         if understood == Understood::Report {
             self.assembler.facts().records += 1;

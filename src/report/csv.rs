@@ -25,6 +25,7 @@ fn row(verdict: &Verdict<'_>, one: &Settled, status: &str, out: &mut dyn Write) 
     let finding = verdict.finding(one);
     let position = finding.label.as_ref().map(|label| excerpt::position(report, label));
     let name = finding.kernel.map(|name| report.names.get(name));
+    let printed = name.map(String::from_utf8_lossy).unwrap_or_default();
     let (line, column) =
         position.as_ref().map_or_else(Default::default, |at| (at.line.to_string(), at.column.to_string()));
     let cells = [
@@ -33,7 +34,7 @@ fn row(verdict: &Verdict<'_>, one: &Settled, status: &str, out: &mut dyn Write) 
         &position.as_ref().map_or_else(Default::default, |at| wire::first(&at.path)),
         &line,
         &column,
-        &name.map(String::from_utf8_lossy).unwrap_or_default(),
+        &symbol::printable(&printed),
         &name.and_then(symbol::demangle).unwrap_or_default(),
         &finding.arch.map(|arch| arch.to_string()).unwrap_or_default(),
         finding.gpu.as_deref().unwrap_or_default(),

@@ -23,6 +23,8 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     let mut report = Report::new("warplint");
     report.add_test_suite(suite);
     let text = report.to_string().map_err(io::Error::other)?;
+    // No character that XML can hold.
+    let text = text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
     // Jenkins' schema has a count of skipped tests at each suite, and none at the root.
     const COUNT: &str = " skipped=\"0\"";
     let root = text.find("<testsuite ").unwrap_or(text.len());

@@ -174,14 +174,14 @@ impl Log<'_, '_, '_> {
     /// Reads whole lines.
     fn process(&mut self, buffer: &[u8], start: usize, end: usize) {
         let mut first_report = None;
-        let mut scanner = Scanner::new(end, self.lines.wants_rare_signs());
+        let mut scanner = Scanner::new(end);
         let mut at = start;
         while at < end {
             // Records come in bursts: the next line is often one too, and then needs no search.
             let (line, found) = if self.lines.wants_every_line() || envelope::plain(&buffer[at..end]).is_some() {
                 (at, at)
             } else {
-                match scanner.find(buffer, at) {
+                match scanner.find(buffer, at, self.lines.wants_rare_signs()) {
                     Some(found) => (scan::line_start(buffer, at, found), found),
                     None => break,
                 }

@@ -64,7 +64,7 @@ pub(crate) struct Scanner {
     padded: Next,
     sign: Next,
     /// What has none of the usual signs: looked for in a log of which nothing else was read yet, or something like this.
-    rare: Option<Next>,
+    rare: Next,
 }
 
 /// The next place of one kind.
@@ -95,19 +95,21 @@ impl Next {
 
 impl Scanner {
     /// Over the first `end` bytes of a buffer.
-    pub(crate) fn new(end: usize, rare: bool) -> Scanner {
+    pub(crate) fn new(end: usize) -> Scanner {
         let start = Next::SearchFrom(0);
-        Scanner { end, padded: start, sign: start, rare: rare.then_some(start) }
+        Scanner { end, padded: start, sign: start, rare: start }
     }
 
-    /// The first place that matters at or after `from`.
-    pub(crate) fn find(&mut self, buffer: &[u8], from: usize) -> Option<usize> {
+    /// The first place that matters at or after `from`; what has none of the usual signs matters if `rare` says so.
+    pub(crate) fn find(&mut self, buffer: &[u8], from: usize, rare: bool) -> Option<usize> {
         let padded = self.padded.within(from, self.end, |from, to| padded_colon(&buffer[..to], from));
         let to = padded.unwrap_or(self.end);
         let sign = self.sign.within(from, to, |from, to| next_sign(&buffer[..self.end], from, to)).or(padded);
         let to = sign.unwrap_or(self.end);
-        let rare = self.rare.as_mut().and_then(|rare| rare.within(from, to, |from, to| next_rare(&buffer[..to], from)));
-        rare.or(sign)
+        if !rare {
+            return sign;
+        }
+        self.rare.within(from, to, |from, to| next_rare(&buffer[..to], from)).or(sign)
     }
 }
 
@@ -168,10 +170,10 @@ mod tests {
     use super::*;
 
     fn found(text: &str, rare: bool) -> Vec<&str> {
-        let mut scanner = Scanner::new(text.len(), rare);
+        let mut scanner = Scanner::new(text.len());
         let mut found = Vec::new();
         let mut from = 0;
-        while let Some(at) = scanner.find(text.as_bytes(), from) {
+        while let Some(at) = scanner.find(text.as_bytes(), from, rare) {
             found.push(&text[at..(at + 3).min(text.len())]);
             from = at + 1;
         }

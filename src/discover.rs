@@ -359,20 +359,20 @@ fn holds(folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn what_a_walk_of_this_folder_finds_is_called_as_people_call_it() {
-        let all = super::inputs(std::path::Path::new("."), &super::Exclude::default()).expect("this repository");
+        let all = inputs(Path::new("."), &Exclude::default()).expect("this repository");
         let paths = all.found.iter().filter_map(|input| match input {
-            super::Input::Source(file) => Some(&file.path),
+            Input::Source(file) => Some(&file.path),
             _ => None,
         });
         let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
-        let known = std::path::Path::new("fixtures").join("kernels").join("spill.cu").display().to_string();
+        let known = Path::new("fixtures").join("kernels").join("spill.cu").display().to_string();
         assert!(paths.contains(&known), "{paths:?}");
         assert!(!paths.iter().any(|path| path.starts_with("./")), "{paths:?}");
     }
-
-    use super::*;
 
     #[test]
     fn what_is_no_log_is_told_from_one() {

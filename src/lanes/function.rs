@@ -274,11 +274,17 @@ fn told_at_first(found: &mut [Branch], cause: Verdict) {
 /// Of the guard of a loop and a branch that leaves it, behind both of which a barrier is missed, the louder is told.
 pub(super) fn told_at_loop(branches: &mut [Branch]) {
     let waits = |branch: &Branch| branch.judgement.filter(|one| one.verdict == Verdict::BarrierInDivergent);
+    let mut exits: HashMap<u32, usize> = HashMap::new();
+    for (at, branch) in branches.iter().enumerate() {
+        if let Some(one) = branch.leaves.filter(|_| waits(branch).is_some()) {
+            exits.entry(one).or_insert(at);
+        }
+    }
     for guard in 0..branches.len() {
-        let (Some(one), Some(judgement)) = (branches[guard].guards, waits(&branches[guard])) else { continue };
-        let own = (0..branches.len()).filter(|at| branches[*at].leaves == Some(one));
-        let Some((at, of_loop)) = own.filter_map(|at| Some((at, waits(&branches[at])?))).next() else { continue };
-        let (silent, judgement) = if of_loop.advice >= judgement.advice { (guard, judgement) } else { (at, of_loop) };
+        let exit = branches[guard].guards.and_then(|one| exits.get(&one).copied());
+        let (Some(exit), Some(of_guard)) = (exit, waits(&branches[guard])) else { continue };
+        let Some(of_loop) = waits(&branches[exit]) else { continue };
+        let (silent, judgement) = if of_loop.advice >= of_guard.advice { (guard, of_guard) } else { (exit, of_loop) };
         let reason = "told once for this loop";
         branches[silent].judgement = Some(Judgement { advice: Advice::Silent, reason, ..judgement });
     }

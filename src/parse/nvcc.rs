@@ -133,18 +133,24 @@ pub(crate) fn compiles_cuda(text: &[u8]) -> bool {
 /// What stands before the release: in what `nvcc --version` prints and in PTX, and in what CMake says of the compiler.
 const RELEASES: [&[u8]; 2] = [b"Cuda compilation tools, release ", b"CUDA compiler identification is NVIDIA "];
 
-/// The toolkit that `text` says compiles it.
+/// What `nvcc -v` echoes first of what it defines for the host compiler.
+const DEFINED: &[u8] = b"-D__CUDACC_VER_MAJOR__=";
+
+/// The toolkit that `text` says compiles it: the first that is named whole, so that it does not matter in which pieces a log
+/// is read.
 pub(crate) fn toolkit(text: &[u8]) -> Option<Toolkit> {
-    let after = |lead: &[u8]| Some(&text[memchr::memmem::find(text, lead)? + lead.len()..]);
-    let named = RELEASES.iter().find_map(|lead| Toolkit::at_start(after(lead)?));
-    // `nvcc -v` echoes what it defines for the host compiler, in this order.
-    named.or_else(|| {
-        let major = after(b"-D__CUDACC_VER_MAJOR__=")?;
-        let rest = &major[memchr::memchr(b' ', major)?..];
-        let minor = rest.strip_prefix(b" -D__CUDACC_VER_MINOR__=")?;
-        let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        Toolkit::at_start(&[&major[..digits(major)], b".", &minor[..digits(minor)]].concat())
-    })
+    let first = |lead: &[u8], read: fn(&[u8]) -> Option<Toolkit>| {
+        memchr::memmem::find_iter(text, lead).find_map(|at| Some((at, read(&text[at + lead.len()..])?)))
+    };
+    let released = RELEASES.iter().filter_map(|lead| first(lead, Toolkit::at_start));
+    released.chain(first(DEFINED, defined)).min_by_key(|(at, _)| *at).map(|(_, toolkit)| toolkit)
+}
+
+/// The toolkit of `13 -D__CUDACC_VER_MINOR__=5`: the definitions are echoed in this order.
+fn defined(major: &[u8]) -> Option<Toolkit> {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let minor = major[digits(major)..].strip_prefix(b" -D__CUDACC_VER_MINOR__=")?;
+    Toolkit::at_start(&[&major[..digits(major)], b".", &minor[..digits(minor)]].concat())
 }
 
 /// What echoed nvcc commands say of the code that they compile.
@@ -286,6 +292,13 @@ mod tests {
                 Some("13.0"),
             ),
             ("#$ gcc -D__CUDACC_VER_MAJOR__=13", None),
+            // The first that is whole.
+            (
+                "-D__CUDACC_VER_MAJOR__=13 -D__CUD\n-D__CUDACC_VER_MAJOR__=13 -D__CUDACC_VER_MINOR__=5 \n\
+                 Cuda compilation tools, release 12.4, V12.4.1\n",
+                Some("13.5"),
+            ),
+            ("release x\nCuda compilation tools, release x\nCuda compilation tools, release 12.4, V", Some("12.4")),
             ("-- The CUDA compiler identification is Clang 17.0.1\n", None),
             ("CUDA 12.4", None),
         ] {

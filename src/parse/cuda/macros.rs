@@ -107,7 +107,7 @@ impl<'t> Macros<'t> {
         self.all.iter()
     }
 
-    /// The names, in the order of their first definitions.
+    /// The names, in no order.
     pub(super) fn names(&self) -> impl Iterator<Item = &'t [u8]> {
         self.by_name.keys().copied()
     }

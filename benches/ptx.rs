@@ -49,8 +49,8 @@ fn control_flow(texts: &[Text]) -> usize {
 fn first_level(texts: &[Text]) -> usize {
     let mut body = Body::default();
     each_function(texts, |module, one| {
-        body.read_again(&module.text, one.body.start);
-        let code = Code::read(&module.text, &body, &module.text[one.parameters.clone()], &one.flow);
+        let parameters = &module.text[one.parameters.clone()];
+        let code = Code::read(&module.text, one.body.start, parameters, &one.flow, &mut body);
         let Some(cfg) = Cfg::new(&code) else { return 0 };
         let mut graph = Graph::new(&code, &cfg);
         let Some(decisions) = decisions(&code, &cfg, &mut graph) else { return 0 };

@@ -196,7 +196,11 @@ pub(crate) fn ptx(bytes: &[u8]) {
         body.read_again(bytes, function.body.start);
         assert_eq!(body.end, function.body.end);
         assert_eq!(body.branches, function.branches);
-        let code = Code::read(bytes, &body, &bytes[function.parameters.clone()], &function.flow);
+        let seen: Vec<u32> = body.statements.iter().map(|one| one.start).collect();
+        let code =
+            Code::read(bytes, function.body.start, &bytes[function.parameters.clone()], &function.flow, &mut body);
+        assert_eq!((body.end, body.branches), (function.body.end, function.branches));
+        assert!(body.statements.iter().map(|one| one.start).eq(seen), "all readings find the same statements");
         assert_eq!(code.instructions.len(), function.instructions as usize);
         let wanted: Vec<u32> = code.instructions.iter().map(|one| one.statement).collect();
         assert_eq!(Locations::of(bytes, &body, &wanted, &|file| file % 2 == 1).len(), wanted.len());

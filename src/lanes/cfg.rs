@@ -94,13 +94,13 @@ impl Around {
 
 /// Lists of blocks, one for each block.
 #[derive(Debug, Default)]
-struct Edges {
+pub(super) struct Edges {
     starts: Vec<u32>,
     ends: Vec<Block>,
 }
 
 impl Edges {
-    fn of(&self, block: Block) -> &[Block] {
+    pub(super) fn of(&self, block: Block) -> &[Block] {
         let at = block as usize;
         match (self.starts.get(at), self.starts.get(at + 1)) {
             (Some(start), Some(end)) => &self.ends[*start as usize..*end as usize],
@@ -122,19 +122,23 @@ impl Edges {
     }
 
     fn reversed(&self, count: usize) -> Edges {
+        let froms = 0..narrow(self.starts.len().saturating_sub(1));
+        Edges::gathered(froms.flat_map(|from| self.of(from).iter().map(move |to| (*to, from))), count)
+    }
+
+    /// The lists of `count` blocks, with what each pair adds to that of its first block.
+    pub(super) fn gathered(pairs: impl Iterator<Item = (Block, Block)> + Clone, count: usize) -> Edges {
         let mut starts = vec![0_u32; count + 1];
-        self.ends.iter().for_each(|end| starts[*end as usize + 1] += 1);
+        pairs.clone().for_each(|(from, _)| starts[from as usize + 1] += 1);
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
         let mut next = starts.clone();
-        let mut ends = vec![0; self.ends.len()];
-        for from in 0..self.starts.len().saturating_sub(1) {
-            for to in self.of(narrow(from)) {
-                let slot = &mut next[*to as usize];
-                ends[*slot as usize] = narrow(from);
-                *slot += 1;
-            }
+        let mut ends = vec![0; starts.last().copied().unwrap_or(0) as usize];
+        for (from, to) in pairs {
+            let slot = &mut next[from as usize];
+            ends[*slot as usize] = to;
+            *slot += 1;
         }
         Edges { starts, ends }
     }

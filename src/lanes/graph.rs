@@ -3,7 +3,7 @@
 
 use hashbrown::HashMap;
 
-use super::cfg::{Block, Cfg};
+use super::cfg::{Block, Cfg, Edges, NONE};
 use crate::parse::ptx::{Code, Operand, Reg, Special};
 
 /// A value of one function.
@@ -53,16 +53,35 @@ pub struct Graph<'c, 't> {
     list: Vec<Node>,
     /// Values that nothing of the function's code makes.
     leaves: HashMap<Key, Node>,
-    /// What each definition writes, and what a guarded one leaves: by its number, as far as they were asked for.
-    written: Vec<Option<Node>>,
-    left: Vec<Option<Node>>,
+    /// What each definition writes: by its number, NO_NODE where that was not asked for.
+    written: Vec<Node>,
+    /// What a guarded one leaves.
+    left: HashMap<u32, Node>,
     definitions: Definitions,
-    /// Blocks where several definitions of a register meet, in order, with the value that they make.
-    meetings: HashMap<Reg, Vec<(Block, Option<Node>)>>,
-    frontiers: Option<Vec<Vec<Block>>>,
+    meetings: Meetings,
     /// Steps that may still be taken.
     budget: u64,
 }
+
+/// Stands for a value that was not asked for yet.
+const NO_NODE: Node = Node(u32::MAX);
+
+/// Where definitions of a register meet, as far as that was asked for.
+#[derive(Debug, Default)]
+struct Meetings {
+    /// For each register where its blocks are in the list; NOT_FOUND where they were not looked for.
+    of: Vec<(u32, u32)>,
+    /// The blocks of each register in order, with the value that its definitions make there.
+    all: Vec<(Block, Node)>,
+    /// The dominance frontier of every block, once it is known.
+    frontiers: Option<Edges>,
+    /// For each block the register, by its number and 1, that it was met for last.
+    seen: Vec<u32>,
+    work: Vec<Block>,
+}
+
+/// Stands for the blocks of a register that were not looked for.
+const NOT_FOUND: (u32, u32) = (u32::MAX, u32::MAX);
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Key {
@@ -83,23 +102,22 @@ struct Definitions {
 
 impl Definitions {
     fn new(code: &Code<'_>) -> Definitions {
-        let written = || {
-            (0_u32..).zip(&code.instructions).flat_map(|(at, one)| {
-                let destinations = (0_u16..).zip(code.destinations(one));
-                destinations.filter_map(move |(place, operand)| match operand {
-                    Operand::Register(register) => Some((register.0, (at, place))),
-                    _ => None,
-                })
-            })
-        };
+        let mut written: Vec<(u32, (u32, u16))> = Vec::with_capacity(code.instructions.len());
+        for (at, one) in (0..).zip(&code.instructions) {
+            for (place, operand) in (0..).zip(code.destinations(one)) {
+                if let Operand::Register(register) = operand {
+                    written.push((register.0, (at, place)));
+                }
+            }
+        }
         let mut starts = vec![0_u32; code.registers as usize + 1];
-        written().for_each(|(register, _)| starts[register as usize + 1] += 1);
+        written.iter().for_each(|(register, _)| starts[*register as usize + 1] += 1);
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
         let mut next = starts.clone();
-        let mut all = vec![(0, 0); starts.last().copied().unwrap_or(0) as usize];
-        for (register, definition) in written() {
+        let mut all = vec![(0, 0); written.len()];
+        for (register, definition) in written {
             let slot = &mut next[register as usize];
             all[*slot as usize] = definition;
             *slot += 1;
@@ -144,7 +162,7 @@ impl<'c, 't> Graph<'c, 't> {
     #[must_use]
     pub fn new(code: &'c Code<'t>, cfg: &'c Cfg) -> Graph<'c, 't> {
         let definitions = Definitions::new(code);
-        let none = vec![None; definitions.all.len()];
+        let written = vec![NO_NODE; definitions.all.len()];
         Graph {
             code,
             cfg,
@@ -154,11 +172,10 @@ impl<'c, 't> Graph<'c, 't> {
             lists: Vec::new(),
             list: Vec::new(),
             leaves: HashMap::new(),
-            written: none.clone(),
-            left: none,
+            written,
+            left: HashMap::new(),
             definitions,
-            meetings: HashMap::new(),
-            frontiers: None,
+            meetings: Meetings::default(),
             budget: BUDGET + 64 * code.instructions.len() as u64,
         }
     }
@@ -356,8 +373,8 @@ impl<'c, 't> Graph<'c, 't> {
             if self.code.instructions[instruction as usize].guard.is_none() {
                 break self.result(at);
             }
-            if let Some(known) = self.left[at.0 as usize] {
-                break known;
+            if let Some(known) = self.left.get(&at.0) {
+                break *known;
             }
             chain.push(at);
             let block = self.cfg.block_of[instruction as usize];
@@ -381,15 +398,15 @@ impl<'c, 't> Graph<'c, 't> {
         self.find_meetings(register)?;
         loop {
             self.spend(1)?;
-            let meetings = &self.meetings[&register];
+            let (start, end) = self.meetings.of[register.0 as usize];
+            let meetings = &self.meetings.all[start as usize..end as usize];
             if let Ok(at) = meetings.binary_search_by_key(&block, |(block, _)| *block) {
                 let known = meetings[at].1;
-                let node = known.unwrap_or_else(|| self.node(Source::Join(register), block));
-                if known.is_none()
-                    && let Some(meetings) = self.meetings.get_mut(&register)
-                {
-                    meetings[at].1 = Some(node);
+                if known != NO_NODE {
+                    return Ok(Before::Value(known));
                 }
+                let node = self.node(Source::Join(register), block);
+                self.meetings.all[start as usize + at].1 = node;
                 return Ok(Before::Value(node));
             }
             let Some(above) = self.cfg.idom(block) else {
@@ -405,13 +422,14 @@ impl<'c, 't> Graph<'c, 't> {
 
     /// The value that a definition writes, whatever guards it.
     fn result(&mut self, definition: Definition) -> Node {
-        if let Some(known) = self.written[definition.0 as usize] {
+        let known = self.written[definition.0 as usize];
+        if known != NO_NODE {
             return known;
         }
         let (instruction, place) = self.definitions.all[definition.0 as usize];
         let block = self.cfg.block_of[instruction as usize];
         let node = self.node(Source::Result { instruction, place }, block);
-        self.written[definition.0 as usize] = Some(node);
+        self.written[definition.0 as usize] = node;
         node
     }
 
@@ -421,7 +439,7 @@ impl<'c, 't> Graph<'c, 't> {
         let (instruction, _) = self.definitions.all[definition.0 as usize];
         let block = self.cfg.block_of[instruction as usize];
         let node = self.node(Source::Guarded { instruction }, block);
-        self.left[definition.0 as usize] = Some(node);
+        self.left.insert(definition.0, node);
         let start = narrow(self.lists.len());
         self.lists.extend([written, written, before]);
         self.inputs[node.0 as usize] = (start, narrow(self.lists.len()));
@@ -430,34 +448,44 @@ impl<'c, 't> Graph<'c, 't> {
 
     /// Finds where several definitions of a register meet: the iterated dominance frontier of their blocks.
     fn find_meetings(&mut self, register: Reg) -> Result<(), OverBudget> {
-        if self.meetings.contains_key(&register) {
+        if self.meetings.frontiers.is_none() {
+            self.meetings.frontiers = Some(self.frontiers()?);
+            self.meetings.of = vec![NOT_FOUND; self.code.registers as usize];
+            self.meetings.seen = vec![0; self.cfg.end() as usize];
+        }
+        let meetings = &mut self.meetings;
+        let Some(frontiers) = meetings.frontiers.as_ref().filter(|_| meetings.of[register.0 as usize] == NOT_FOUND)
+        else {
             return Ok(());
-        }
-        if self.frontiers.is_none() {
-            self.frontiers = Some(self.frontiers()?);
-        }
-        let mut work: Vec<Block> =
-            self.definitions.of(register).iter().map(|(at, _)| self.cfg.block_of[*at as usize]).collect();
+        };
+        let start = meetings.all.len();
+        let mark = register.0 + 1;
+        let mut work = std::mem::take(&mut meetings.work);
+        work.clear();
+        work.extend(self.definitions.of(register).iter().map(|(at, _)| self.cfg.block_of[*at as usize]));
         work.dedup();
-        let mut found: Vec<Block> = Vec::new();
-        let mut seen = hashbrown::HashSet::new();
+        let mut steps = 0;
         while let Some(block) = work.pop() {
-            let frontier = self.frontiers.as_ref().map_or(&[][..], |all| &all[block as usize]);
-            let new: Vec<Block> = frontier.iter().copied().filter(|one| seen.insert(*one)).collect();
-            let steps = frontier.len() as u64 + 1;
-            found.extend(&new);
-            work.extend(new);
-            self.spend(steps)?;
+            let frontier = frontiers.of(block);
+            for one in frontier {
+                if std::mem::replace(&mut meetings.seen[*one as usize], mark) != mark {
+                    meetings.all.push((*one, NO_NODE));
+                    work.push(*one);
+                }
+            }
+            steps += frontier.len() as u64 + 1;
         }
-        found.sort_unstable();
-        self.meetings.insert(register, found.into_iter().map(|block| (block, None)).collect());
-        Ok(())
+        meetings.work = work;
+        meetings.all[start..].sort_unstable_by_key(|(block, _)| *block);
+        meetings.of[register.0 as usize] = (narrow(start), narrow(meetings.all.len()));
+        self.spend(steps)
     }
 
     /// The dominance frontier of every block (Cooper, Harvey and Kennedy 2001).
-    fn frontiers(&mut self) -> Result<Vec<Vec<Block>>, OverBudget> {
+    fn frontiers(&mut self) -> Result<Edges, OverBudget> {
         let cfg = self.cfg;
-        let mut frontiers = vec![Vec::new(); cfg.end() as usize];
+        let mut frontiers: Vec<(Block, Block)> = Vec::new();
+        let mut last = vec![NONE; cfg.end() as usize];
         for block in (0..cfg.end()).filter(|block| cfg.is_reached(*block)) {
             let before = cfg.predecessors(block);
             let above = cfg.idom(block);
@@ -468,15 +496,14 @@ impl<'c, 't> Graph<'c, 't> {
                 let mut at = Some(*from);
                 while let Some(here) = at.filter(|here| Some(*here) != above) {
                     self.spend(1)?;
-                    let frontier: &mut Vec<Block> = &mut frontiers[here as usize];
-                    if frontier.last() != Some(&block) {
-                        frontier.push(block);
+                    if std::mem::replace(&mut last[here as usize], block) != block {
+                        frontiers.push((here, block));
                     }
                     at = cfg.idom(here);
                 }
             }
         }
-        Ok(frontiers)
+        Ok(Edges::gathered(frontiers.iter().copied(), cfg.end() as usize))
     }
 }
 

@@ -107,12 +107,13 @@ const ROUNDS: usize = 24;
 pub fn solve(graph: &Graph<'_, '_>, decisions: &[Option<Decision>], shape: Shape, regions: &mut Regions) -> Vec<Known> {
     let known = vec![None; graph.len()];
     let steps = Steps::new(graph, decisions);
+    let order = in_order(graph);
     let mut solver = Solver { graph, decisions, shape, regions, known, parted: Vec::new(), steps, buffer: Vec::new() };
     for round in 0..ROUNDS {
         solver.parted = solver.find_parted();
         let before = solver.steps.now;
-        for at in (0..graph.len()).rev() {
-            solver.update(Node(u32::try_from(at).unwrap_or(u32::MAX)));
+        for node in &order {
+            solver.update(*node);
         }
         if solver.steps.last_change <= before {
             break;
@@ -123,6 +124,39 @@ pub fn solve(graph: &Graph<'_, '_>, decisions: &[Option<Decision>], shape: Shape
     }
     // What is made only of itself is never written.
     solver.known.into_iter().map(|known| known.unwrap_or(Known::UNIFORM)).collect()
+}
+
+/// All values, each behind what it is made of, but for what comes round a loop.
+fn in_order(graph: &Graph<'_, '_>) -> Vec<Node> {
+    let cfg = graph.cfg();
+    let within = |node: Node| match graph.source(node) {
+        Source::Result { instruction, .. } => (1, instruction, 0),
+        Source::Guarded { instruction } => (1, instruction, 1),
+        Source::Join(_) => (0, 1, 0),
+        _ => (0, 0, 0),
+    };
+    // What is never reached comes last.
+    let place = |node: Node| (cfg.order(graph.block(node)) as usize).min(cfg.end() as usize);
+    let nodes = || (0..graph.len()).map(|at| Node(u32::try_from(at).unwrap_or(u32::MAX)));
+    let mut ends = vec![0; cfg.end() as usize + 1];
+    nodes().for_each(|node| ends[place(node)] += 1);
+    let mut sum = 0;
+    for end in &mut ends {
+        sum += std::mem::replace(end, sum);
+    }
+    let mut order = vec![Node(0); graph.len()];
+    // Those of a block mostly come from its end.
+    for node in nodes().rev() {
+        let end = &mut ends[place(node)];
+        order[*end] = node;
+        *end += 1;
+    }
+    let mut start = 0;
+    for end in ends {
+        order[start..end].sort_unstable_by_key(|node| (within(*node), *node));
+        start = end;
+    }
+    order
 }
 
 struct Solver<'s, 'c, 't> {

@@ -279,8 +279,7 @@ impl Plan<'_> {
 
 /// The instructions of a function; `body` is a buffer, which holds its statements then.
 pub(super) fn read<'m>(module: &'m Module, one: &'m Function, body: &mut Body) -> Code<'m> {
-    body.read_again(&module.text, one.body.start);
-    Code::read(&module.text, body, &module.text[one.parameters.clone()], &one.flow)
+    Code::read(&module.text, one.body.start, &module.text[one.parameters.clone()], &one.flow, body)
 }
 
 /// Whether the function reads its place in the block in more than x.

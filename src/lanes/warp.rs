@@ -80,7 +80,7 @@ pub fn exchanges(module: &Module, one: &Function, body: &mut Body) -> Vec<Exchan
         found.extend(old_forms(module, body).map(|(statement, at, by)| (statement, at, by, 1)));
     }
     if volatile {
-        let code = Code::read(&module.text, body, &module.text[one.parameters.clone()], &one.flow);
+        let code = Code::read(&module.text, one.body.start, &module.text[one.parameters.clone()], &one.flow, body);
         // A source says so where it reduces within a warp.
         let is_source = module.positions().is_some();
         let is_warp = is_source || one.bounds.required.is_some_and(|block| block.threads() <= LANES);

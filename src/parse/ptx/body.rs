@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::instruction::Reader;
 use super::labels::Labels;
 use super::lexer::{Cursor, Fault};
 use super::module::variable;
@@ -15,18 +16,8 @@ use crate::model::{Flow, Jump, Way};
 pub enum What {
     /// An instruction.
     Instruction(Op),
-    /// `{`
-    Open,
-    /// `}`
-    Close,
-    /// `name:`
-    Label,
-    /// `.reg`
-    Registers,
     /// `.loc`
     Location,
-    /// Any other directive.
-    Other,
 }
 
 /// One statement: the bytes of the module's text from `start` to `end`, without its `;`.
@@ -34,9 +25,7 @@ pub enum What {
 pub struct Statement {
     /// What it is.
     pub what: What,
-    /// Whether a predicate guards it; the text then begins at the `@`.
-    pub guarded: bool,
-    /// Its first byte.
+    /// Its first byte; where a predicate guards it, that is the `@`.
     pub start: u32,
     /// One past its last byte.
     pub end: u32,
@@ -45,7 +34,7 @@ pub struct Statement {
 /// The statements of a function, and what was seen on the way.
 #[derive(Debug, Default)]
 pub struct Body {
-    /// In order; only [`Body::read_again`] keeps them.
+    /// Instructions and locations in order; only the first reading keeps none.
     pub statements: Vec<Statement>,
     /// Conditional branches: guarded `bra`, `ret`, `exit` and `trap`, and every `brx`.
     pub branches: u32,
@@ -69,12 +58,13 @@ pub struct Body {
 }
 
 /// What a function is read for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum Reading<'r, 't> {
     /// For the first time: all of it is looked at, and where control goes is found out.
     First,
     /// Again, for its statements.
     Again,
+    /// The same, with all that its instructions say.
+    Whole(&'r mut Reader<'t>),
 }
 
 impl Body {
@@ -82,7 +72,7 @@ impl Body {
     pub(super) fn read(&mut self, text: &[u8], open: usize) -> Result<(), Fault> {
         self.flow.clear();
         self.labels.clear();
-        self.statements_of(text, open, Reading::First)?;
+        self.statements_of(text, open, &mut Reading::First)?;
         self.flow.instructions = self.instructions;
         self.labels.resolve(text, &mut self.flow)
     }
@@ -95,11 +85,16 @@ impl Body {
 
     /// Reads the body of a function of a module again, whose text was read without a fault.
     pub fn read_again(&mut self, text: &[u8], open: usize) {
-        let _ = self.statements_of(text, open, Reading::Again);
+        let _ = self.statements_of(text, open, &mut Reading::Again);
+    }
+
+    /// The same, with its instructions.
+    pub(super) fn read_whole<'t>(&mut self, text: &'t [u8], open: usize, reader: &mut Reader<'t>) {
+        let _ = self.statements_of(text, open, &mut Reading::Whole(reader));
     }
 
     #[inline]
-    fn statements_of(&mut self, text: &[u8], open: usize, reading: Reading) -> Result<(), Fault> {
+    fn statements_of<'t>(&mut self, text: &'t [u8], open: usize, reading: &mut Reading<'_, 't>) -> Result<(), Fault> {
         self.statements.clear();
         (self.branches, self.instructions, self.calls, self.tensor) = (0, 0, 0, false);
         (self.shared, self.local, self.depot, self.end) = (Some(0), Some(0), None, open);
@@ -107,7 +102,6 @@ impl Body {
         let mut depth = 1;
         loop {
             cursor.skip_blank()?;
-            let start = cursor.at;
             match cursor.peek() {
                 b'.' => self.directive(&mut cursor, reading)?,
                 b'{' => {
@@ -115,7 +109,8 @@ impl Body {
                     cursor.at += 1;
                     match reading {
                         Reading::First => self.labels.open(),
-                        Reading::Again => self.push(What::Open, false, start, cursor.at),
+                        Reading::Again => {}
+                        Reading::Whole(reader) => reader.open(),
                     }
                 }
                 b'}' => {
@@ -127,24 +122,28 @@ impl Body {
                     }
                     match reading {
                         Reading::First => self.labels.close(),
-                        Reading::Again => self.push(What::Close, false, start, cursor.at),
+                        Reading::Again => {}
+                        Reading::Whole(reader) => reader.close(),
                     }
                 }
                 // LLVM leaves one behind where an assembly string ends in one.
                 b';' => cursor.at += 1,
                 0 if cursor.is_at_end() => return Err(Fault::new(open, 1, "the file ends within this function")),
-                _ => self.instruction(&mut cursor, reading)?,
+                _ => match reading {
+                    Reading::Whole(reader) => self.whole_instruction(&mut cursor, reader)?,
+                    _ => self.instruction(&mut cursor, reading)?,
+                },
             }
         }
     }
 
     #[inline]
-    fn push(&mut self, what: What, guarded: bool, start: usize, end: usize) {
-        self.statements.push(Statement { what, guarded, start: narrow(start), end: narrow(end) });
+    fn push(&mut self, what: What, start: usize, end: usize) {
+        self.statements.push(Statement { what, start: narrow(start), end: narrow(end) });
     }
 
     #[inline]
-    fn instruction(&mut self, cursor: &mut Cursor<'_>, reading: Reading) -> Result<(), Fault> {
+    fn instruction(&mut self, cursor: &mut Cursor<'_>, reading: &Reading<'_, '_>) -> Result<(), Fault> {
         let start = cursor.at;
         let guarded = cursor.take(b'@');
         if guarded {
@@ -157,50 +156,91 @@ impl Body {
             cursor.skip_blank()?;
         }
         let opcode = cursor.at;
-        let word = cursor.keyed_word();
-        if word.is_empty() {
-            return Err(Fault::new(opcode, 1, "this is neither an instruction nor a directive"));
-        }
-        let after_word = *cursor;
-        if !guarded && cursor.peek() != b'.' {
-            cursor.skip_blank()?;
-            if cursor.take(b':') {
-                match reading {
-                    Reading::First => self.labels.label((narrow(start), narrow(after_word.at)), self.instructions),
-                    Reading::Again => self.push(What::Label, false, start, after_word.at),
-                }
-                return Ok(());
-            }
-            *cursor = after_word;
-        }
-        let op = match opcode::named(word) {
-            Some(op) => op,
-            // What a later version of PTX adds has modifiers.
-            None if cursor.peek() == b'.' => Op::Unknown,
-            None => {
-                let word = String::from_utf8_lossy(word.bytes);
-                return Err(Fault::new(opcode, word.len(), format!("`{word}` is no PTX instruction")));
-            }
+        let Some((op, after_word)) = self.first_word(cursor, guarded, matches!(reading, Reading::First))? else {
+            return Ok(());
         };
         match reading {
             Reading::First => {
                 cursor.statement_end(opcode)?;
                 if op.ends_block() {
-                    let operands = Cursor::new(&cursor.text[..cursor.at], after_word.at);
+                    let operands = Cursor::new(&cursor.text[..cursor.at], after_word);
                     self.jump(op, guarded, opcode, operands)?;
                 }
             }
-            Reading::Again => {
+            Reading::Again | Reading::Whole(_) => {
                 cursor.known_end();
-                self.push(What::Instruction(op), guarded, start, cursor.at);
+                self.push(What::Instruction(op), start, cursor.at);
             }
         }
         cursor.at += 1;
+        self.count(op, guarded);
+        Ok(())
+    }
+
+    /// What the first word of an opcode stands for, and where it ends. `None` for a label, which is noted where that `is_new`.
+    #[inline]
+    fn first_word(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        guarded: bool,
+        is_new: bool,
+    ) -> Result<Option<(Op, usize)>, Fault> {
+        let start = cursor.at;
+        let word = cursor.keyed_word();
+        if word.is_empty() {
+            return Err(Fault::new(start, 1, "this is neither an instruction nor a directive"));
+        }
+        let end = cursor.at;
+        if !guarded && cursor.peek() != b'.' {
+            cursor.skip_blank()?;
+            if cursor.take(b':') {
+                if is_new {
+                    self.labels.label((narrow(start), narrow(end)), self.instructions);
+                }
+                return Ok(None);
+            }
+            cursor.at = end;
+        }
+        match opcode::named(word) {
+            Some(op) => Ok(Some((op, end))),
+            // What a later version of PTX adds has modifiers.
+            None if cursor.peek() == b'.' => Ok(Some((Op::Unknown, end))),
+            None => {
+                let word = String::from_utf8_lossy(word.bytes);
+                Err(Fault::new(start, word.len(), format!("`{word}` is no PTX instruction")))
+            }
+        }
+    }
+
+    /// Reads an instruction with its operands. Most have an opcode that was met before, which is looked up as a whole.
+    #[inline]
+    fn whole_instruction<'t>(&mut self, cursor: &mut Cursor<'t>, reader: &mut Reader<'t>) -> Result<(), Fault> {
+        let start = cursor.at;
+        let guard = reader.guard(cursor);
+        let opcode = *cursor;
+        let said = match reader.known_opcode(cursor, guard.is_some()) {
+            Some(said) => said,
+            None => {
+                *cursor = opcode;
+                let Some((op, _)) = self.first_word(cursor, guard.is_some(), false)? else { return Ok(()) };
+                *cursor = opcode;
+                reader.new_opcode(cursor, op)
+            }
+        };
+        let mut one = said;
+        (one.guard, one.at, one.statement) = (guard, narrow(start), narrow(self.statements.len()));
+        reader.instruction(cursor, one);
+        self.push(What::Instruction(said.op), start, cursor.at);
+        cursor.at += 1;
+        self.count(said.op, guard.is_some());
+        Ok(())
+    }
+
+    fn count(&mut self, op: Op, guarded: bool) {
         self.instructions += 1;
         self.calls += u32::from(op == Op::Call);
         self.tensor |= op.is_tensor();
         self.branches += u32::from((guarded && op.ends_block()) || op == Op::Brx);
-        Ok(())
     }
 
     /// Notes where the instruction leads, whose modifiers and operands are next.
@@ -248,46 +288,45 @@ impl Body {
         }
     }
 
-    fn directive(&mut self, cursor: &mut Cursor<'_>, reading: Reading) -> Result<(), Fault> {
+    fn directive<'t>(&mut self, cursor: &mut Cursor<'t>, reading: &mut Reading<'_, 't>) -> Result<(), Fault> {
         let start = cursor.at;
         cursor.at += 1;
-        let what = match cursor.word() {
+        match cursor.word() {
             b"loc" => {
                 skip_location(cursor, start)?;
-                if reading == Reading::Again {
-                    self.push(What::Location, false, start, cursor.at);
+                if !matches!(reading, Reading::First) {
+                    self.push(What::Location, start, cursor.at);
                 }
                 return Ok(());
             }
             b"file" => return skip_file(cursor, start),
-            b"reg" => What::Registers,
+            b"reg" => {
+                cursor.statement_end(start)?;
+                if let Reading::Whole(reader) = reading {
+                    reader.declare(&cursor.text[start..cursor.at]);
+                }
+            }
             b"branchtargets" => {
                 let names = cursor.at;
                 cursor.statement_end(start)?;
-                if reading == Reading::First {
+                if matches!(reading, Reading::First) {
                     self.targets(Cursor::new(&cursor.text[..cursor.at], names))?;
                 }
-                What::Other
             }
             b"shared" => {
                 cursor.statement_end(start)?;
                 let size = storage::size(&cursor.text[start..cursor.at], self.shared);
                 self.shared = size;
-                What::Other
             }
             b"local" => {
                 cursor.statement_end(start)?;
                 self.local = storage::size(&cursor.text[start..cursor.at], self.local);
                 self.depot = self.depot.take().or_else(|| variable(cursor.text, start, cursor.at));
-                What::Other
             }
             b"" => return Err(Fault::new(start, 1, "a directive has no name")),
-            _ => What::Other,
-        };
-        cursor.statement_end(start)?;
-        if reading == Reading::Again {
-            self.push(what, false, start, cursor.at);
+            _ => {}
         }
+        cursor.statement_end(start)?;
         cursor.at += 1;
         Ok(())
     }
@@ -380,27 +419,21 @@ mod tests {
     }
 
     /// Each statement with its text.
-    fn statements(text: &str) -> Vec<(What, bool, &str)> {
+    fn statements(text: &str) -> Vec<(What, &str)> {
         let all = body(text).statements;
-        all.iter().map(|one| (one.what, one.guarded, &text[one.start as usize..one.end as usize])).collect()
+        all.iter().map(|one| (one.what, &text[one.start as usize..one.end as usize])).collect()
     }
 
     #[test]
     fn statements_are_told_apart_by_their_first_word() {
-        let text = "{ .reg .b32 %r<2>; .loc 1 2 3\n A: @!%p1 bra A; { mov.u32 %r1, 1; } T: .branchtargets A; .pragma \"x\"; ; }";
+        let text = "{ .reg .b32 %r<2>; .loc 1 2 3\n A: @!%p1 bra A; { mov.u32 %r1, 1; } T: .branchtargets A; .pragma \"x\"; ; ret:ret; }";
         assert_eq!(
             statements(text),
             [
-                (What::Registers, false, ".reg .b32 %r<2>"),
-                (What::Location, false, ".loc 1 2 3"),
-                (What::Label, false, "A"),
-                (What::Instruction(Op::Bra), true, "@!%p1 bra A"),
-                (What::Open, false, "{"),
-                (What::Instruction(Op::Mov), false, "mov.u32 %r1, 1"),
-                (What::Close, false, "}"),
-                (What::Label, false, "T"),
-                (What::Other, false, ".branchtargets A"),
-                (What::Other, false, ".pragma \"x\""),
+                (What::Location, ".loc 1 2 3"),
+                (What::Instruction(Op::Bra), "@!%p1 bra A"),
+                (What::Instruction(Op::Mov), "mov.u32 %r1, 1"),
+                (What::Instruction(Op::Ret), "ret"),
             ]
         );
     }
@@ -409,8 +442,7 @@ mod tests {
     fn comments_blanks_and_line_ends_may_stand_anywhere() {
         let text = "{/**/A/* x */:\r\n@ /**/ ! // y\r\n %p1 /**/ bra /**/ A /**/ ; // z\r\n}";
         let found = statements(text);
-        assert_eq!((found[0].0, found[1].0, found[1].1), (What::Label, What::Instruction(Op::Bra), true));
-        assert_eq!(found.len(), 2);
+        assert_eq!(found.iter().map(|(what, _)| *what).collect::<Vec<_>>(), [What::Instruction(Op::Bra)]);
     }
 
     #[test]
@@ -434,8 +466,8 @@ mod tests {
         let text =
             "{ .loc 1 2 3, function_name $L__info_string0+12, inlined_at 1 4 5 // x\n mov.u32 %r1, 1; .loc 1 3 1\n }";
         let found = statements(text);
-        assert_eq!(found[0].2, ".loc 1 2 3, function_name $L__info_string0+12, inlined_at 1 4 5 ");
-        assert_eq!((found[1].0, found[2].2), (What::Instruction(Op::Mov), ".loc 1 3 1"));
+        assert_eq!(found[0].1, ".loc 1 2 3, function_name $L__info_string0+12, inlined_at 1 4 5 ");
+        assert_eq!((found[1].0, found[2].1), (What::Instruction(Op::Mov), ".loc 1 3 1"));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-use super::body::{Body, What};
-use super::lexer::Cursor;
+use super::body::Body;
+use super::lexer::{Cursor, is_in_opcode, is_in_word};
 use super::opcode::Op;
 use super::operand::{self, Operand, Reg, Registers};
 use super::words::Words;
@@ -282,32 +282,12 @@ pub struct Code<'t> {
 }
 
 impl<'t> Code<'t> {
-    /// Reads the instructions of `body`, whose function has these `parameters` (the list with its brackets) and jumps.
+    /// Reads the function whose `{` is at `open` again, in a text that was read without a fault. It has these `parameters`
+    /// (the list with its brackets) and jumps. What was in `body` makes place for its statements.
     #[must_use]
-    pub fn read(text: &'t [u8], body: &Body, parameters: &'t [u8], flow: &'t Flow) -> Code<'t> {
-        let mut reader = Reader {
-            code: Code {
-                instructions: Vec::with_capacity(body.instructions as usize),
-                names: Vec::new(),
-                registers: 0,
-                flow,
-                operands: Vec::with_capacity(body.instructions as usize * 3),
-            },
-            registers: Registers::new(),
-            names: HashMap::new(),
-            parameters: parameter_names(parameters),
-            depth: 0,
-        };
-        for (number, statement) in (0..).zip(&body.statements) {
-            let bytes = &text[statement.start as usize..statement.end as usize];
-            match statement.what {
-                What::Instruction(op) => reader.instruction(op, bytes, statement.start, number),
-                What::Open => reader.registers.open(),
-                What::Close => reader.registers.close(),
-                What::Registers => reader.registers.declare(bytes),
-                What::Label | What::Location | What::Other => {}
-            }
-        }
+    pub fn read(text: &'t [u8], open: usize, parameters: &'t [u8], flow: &'t Flow, body: &mut Body) -> Code<'t> {
+        let mut reader = Reader::new(text, parameters, flow);
+        body.read_whole(text, open, &mut reader);
         reader.code.registers = reader.registers.count;
         reader.code
     }
@@ -344,6 +324,38 @@ impl<'t> Code<'t> {
     }
 }
 
+/// An instruction with this opcode, still without operands.
+fn modified(op: Op, opcode: &[u8]) -> Instruction {
+    let mut one = Instruction {
+        op,
+        kind: Type::None,
+        from: Type::None,
+        cond: Cond::Eq,
+        logic: Logic::None,
+        space: Space::Generic,
+        mods: Mods::default(),
+        guard: None,
+        at: 0,
+        statement: 0,
+        first: 0,
+        count: 0,
+        destinations: 0,
+    };
+    let mut cursor = Cursor::new(opcode, 0);
+    cursor.word();
+    while cursor.take(b'.') {
+        let word = cursor.keyed_word();
+        // `.shared::cta`
+        while cursor.take(b':') {
+            cursor.word();
+        }
+        if let Some(modifier) = MEANINGS.find(word) {
+            one.add(modifier);
+        }
+    }
+    one
+}
+
 /// The names in a parameter list, in order: the last word of each declaration that is no number.
 fn parameter_names(list: &[u8]) -> HashMap<&[u8], u32> {
     let mut names = HashMap::new();
@@ -371,19 +383,113 @@ fn parameter_names(list: &[u8]) -> HashMap<&[u8], u32> {
     names
 }
 
-struct Reader<'t> {
+/// Reads instructions one after the other.
+pub(super) struct Reader<'t> {
     code: Code<'t>,
     registers: Registers<'t>,
     names: HashMap<&'t [u8], u32>,
     parameters: HashMap<&'t [u8], u32>,
+    opcodes: Opcodes<'t>,
+    /// The text of the module.
+    text: &'t [u8],
     /// Brackets and braces around the operand that is being read.
     depth: u32,
+}
+
+/// Opcodes with their modifiers, and what they say: a function has few, and each of them often.
+struct Opcodes<'t> {
+    known: HashMap<&'t [u8], Said>,
+    /// Those of at most 16 bytes, which are two numbers, and where in the list they are.
+    short: Vec<(u64, u64, u8)>,
+    said: Vec<Said>,
+}
+
+/// What an opcode says.
+#[derive(Clone, Copy)]
+struct Said {
+    said: Instruction,
+    /// It has no modifiers, and could be a label.
+    is_bare: bool,
+}
+
+/// Slots for short opcodes.
+const OPCODES: usize = 256;
+
+impl<'t> Opcodes<'t> {
+    fn new() -> Opcodes<'t> {
+        Opcodes { known: HashMap::new(), short: vec![(0, 0, 0); OPCODES], said: Vec::new() }
+    }
+
+    /// The opcode at the cursor, if it was met before; the cursor goes over it.
+    #[inline]
+    fn known(&self, cursor: &mut Cursor<'t>) -> Option<&Said> {
+        let start = cursor.at;
+        let opcode = cursor.opcode();
+        if opcode.is_empty() || is_in_word(cursor.peek()) {
+            return None;
+        }
+        match two(cursor.text, start, opcode.len()) {
+            Some(key) => {
+                let (low, high, at) = self.short[slot(key)];
+                if [low, high] == key { self.said.get(usize::from(at)) } else { self.known.get(opcode) }
+            }
+            None => self.known.get(opcode),
+        }
+    }
+
+    /// Adds the opcode at the cursor, which goes over it.
+    fn add(&mut self, cursor: &mut Cursor<'t>, op: Op) -> Instruction {
+        let start = cursor.at;
+        let found = cursor.opcode();
+        let length = cursor.text[start..].iter().position(|byte| !is_in_opcode(*byte)).unwrap_or(found.len());
+        let opcode = &cursor.text[start..start + length];
+        let said = Said { said: modified(op, opcode), is_bare: !opcode.contains(&b'.') };
+        cursor.at = start + length;
+        // An operand without a blank before it is no part of it.
+        if length != found.len() {
+            return said.said;
+        }
+        self.known.insert(opcode, said);
+        if let (Some(key), Ok(at)) = (two(cursor.text, start, length), u8::try_from(self.said.len())) {
+            self.short[slot(key)] = (key[0], key[1], at);
+            self.said.push(said);
+        }
+        said.said
+    }
+}
+
+fn slot([low, high]: [u64; 2]) -> usize {
+    ((low ^ high.rotate_left(7)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize % OPCODES
+}
+
+/// The bytes of a word of at most 16 bytes as numbers, if the text goes on for so long.
+#[inline]
+fn two(text: &[u8], start: usize, length: usize) -> Option<[u64; 2]> {
+    let bytes = text.get(start..)?.first_chunk::<16>().filter(|_| length <= 16)?;
+    let all = u128::from_le_bytes(*bytes);
+    let word = if length < 16 { all & ((1 << (8 * length)) - 1) } else { all };
+    Some([word as u64, (word >> 64) as u64])
 }
 
 /// Brackets and braces around an operand at most: the coordinates of a tensor have two.
 const NESTED: u32 = 8;
 
 impl<'t> Reader<'t> {
+    fn new(text: &'t [u8], parameters: &'t [u8], flow: &'t Flow) -> Reader<'t> {
+        let count = flow.instructions as usize;
+        let operands = Vec::with_capacity(count * 3);
+        let instructions = Vec::with_capacity(count);
+        Reader {
+            code: Code { instructions, names: Vec::new(), registers: 0, flow, operands },
+            registers: Registers::new(),
+            names: HashMap::new(),
+            parameters: parameter_names(parameters),
+            opcodes: Opcodes::new(),
+            text,
+            depth: 0,
+        }
+    }
+
     fn name(&mut self, name: &'t [u8]) -> u32 {
         let names = &mut self.code.names;
         *self.names.entry(name).or_insert_with(|| {
@@ -392,56 +498,152 @@ impl<'t> Reader<'t> {
         })
     }
 
-    fn instruction(&mut self, op: Op, bytes: &'t [u8], at: u32, statement: u32) {
-        let mut cursor = Cursor::new(bytes, 0);
-        let guard = self.guard(&mut cursor);
-        cursor.word();
-        let first = u32::try_from(self.code.operands.len()).unwrap_or(u32::MAX);
-        let mut one = Instruction {
-            op,
-            kind: Type::None,
-            from: Type::None,
-            cond: Cond::Eq,
-            logic: Logic::None,
-            space: Space::Generic,
-            mods: Mods::default(),
-            guard,
-            at,
-            statement,
-            first,
-            count: 0,
-            destinations: 0,
-        };
-        while cursor.take(b'.') {
-            let word = cursor.keyed_word();
-            // `.shared::cta`
-            while cursor.take(b':') {
-                cursor.word();
-            }
-            if let Some(modifier) = MEANINGS.find(word) {
-                one.add(modifier);
+    /// A scope of registers begins.
+    pub(super) fn open(&mut self) {
+        self.registers.open();
+    }
+
+    /// It ends.
+    pub(super) fn close(&mut self) {
+        self.registers.close();
+    }
+
+    /// `.reg .b32 %r<100>`
+    pub(super) fn declare(&mut self, declaration: &'t [u8]) {
+        self.registers.declare(declaration);
+    }
+
+    /// What the opcode at the cursor says, if it was met before; the cursor goes over it. It may be a label of that name.
+    #[inline]
+    pub(super) fn known_opcode(&self, cursor: &mut Cursor<'t>, guarded: bool) -> Option<Instruction> {
+        let said = self.opcodes.known(cursor)?;
+        if !guarded && said.is_bare {
+            let mut behind = *cursor;
+            behind.skip_blank().ok()?;
+            if behind.peek() == b':' {
+                return None;
             }
         }
-        match op {
-            // Where it leads is known from the flow.
-            Op::Bra => {}
-            Op::Call => self.call(&mut cursor),
-            _ => self.operands(&mut cursor, &mut one),
+        Some(said.said)
+    }
+
+    /// The same for one that is new.
+    pub(super) fn new_opcode(&mut self, cursor: &mut Cursor<'t>, op: Op) -> Instruction {
+        self.opcodes.add(cursor, op)
+    }
+
+    /// Reads an instruction, whose operands are at the cursor, which goes to its end.
+    #[inline]
+    pub(super) fn instruction(&mut self, cursor: &mut Cursor<'t>, mut one: Instruction) {
+        let first = self.code.operands.len();
+        one.first = u32::try_from(first).unwrap_or(u32::MAX);
+        let has_operands = !matches!(one.op, Op::Bra | Op::Call);
+        match has_operands.then(|| self.usual_operands(cursor.at, &mut one)).flatten() {
+            Some(end) => cursor.at = end,
+            None => self.unusual_operands(cursor, &mut one),
         }
-        let count = self.code.operands.len() - first as usize;
+        let count = self.code.operands.len() - first;
         one.count = u16::try_from(count).unwrap_or(u16::MAX);
-        self.code.operands.truncate(first as usize + usize::from(one.count));
+        self.code.operands.truncate(first + usize::from(one.count));
         self.code.instructions.push(one);
     }
 
-    fn guard(&mut self, cursor: &mut Cursor<'t>) -> Option<Guard> {
+    /// Reads any operands, and finds the end first, whatever is in them.
+    fn unusual_operands(&mut self, cursor: &mut Cursor<'t>, one: &mut Instruction) {
+        self.code.operands.truncate(one.first as usize);
+        one.destinations = 0;
+        let start = cursor.at;
+        cursor.known_end();
+        let mut within = Cursor::new(&cursor.text[..cursor.at], start);
+        match one.op {
+            // Where it leads is known from the flow.
+            Op::Bra => {}
+            Op::Call => self.call(&mut within),
+            _ => self.operands(&mut within, one),
+        }
+    }
+
+    /// Reads registers, numbers, memory at a register and vectors of registers as compilers write them, which most operands
+    /// are: without a comment, and with one blank at most behind a comma. `None` where there is anything else.
+    #[inline]
+    fn usual_operands(&mut self, mut at: usize, one: &mut Instruction) -> Option<usize> {
+        let text = self.text;
+        let mut is_first = one.has_destination();
+        while matches!(text.get(at)?, b' ' | b'\t') {
+            at += 1;
+        }
+        loop {
+            at = match text.get(at)? {
+                b'%' => {
+                    let (register, length) = self.registers.at(text, at)?;
+                    self.code.operands.push(Operand::Register(register));
+                    at + length
+                }
+                b'[' => {
+                    let (register, length) = self.registers.at(text, at + 1)?;
+                    let mut end = at + 1 + length;
+                    let mut distance = 0;
+                    if *text.get(end)? == b'+' {
+                        (distance, end) = operand::decimal(text, end + 1)?;
+                    }
+                    if *text.get(end)? != b']' {
+                        return None;
+                    }
+                    self.code.operands.push(Operand::Memory(register, i64::from(distance)));
+                    end + 1
+                }
+                b'{' => {
+                    let mut end = at;
+                    while text.get(end)? != &b'}' {
+                        end += 1 + usize::from(text.get(end + 1)? == &b' ');
+                        let (register, length) = self.registers.at(text, end)?;
+                        self.code.operands.push(Operand::Register(register));
+                        end += length;
+                        if !matches!(text.get(end)?, b',' | b'}') {
+                            return None;
+                        }
+                    }
+                    end + 1
+                }
+                b'0'..=b'9' => {
+                    let (number, end) = operand::decimal(text, at)?;
+                    self.code.operands.push(Operand::Constant(u64::from(number)));
+                    end
+                }
+                b'-' => {
+                    let (number, end) = operand::decimal(text, at + 1)?;
+                    self.code.operands.push(Operand::Constant(u64::from(number).wrapping_neg()));
+                    end
+                }
+                _ => return None,
+            };
+            let next = *text.get(at)?;
+            if is_first {
+                let count = self.code.operands.len() - one.first as usize;
+                one.destinations = u16::try_from(count).ok()?;
+                is_first = false;
+            }
+            match next {
+                b',' => at += 1 + usize::from(text.get(at + 1)? == &b' '),
+                b';' => return Some(at),
+                _ => return None,
+            }
+        }
+    }
+
+    /// The guard at the cursor, if there is one, with the blanks behind it.
+    #[inline]
+    pub(super) fn guard(&mut self, cursor: &mut Cursor<'t>) -> Option<Guard> {
         if !cursor.take(b'@') {
             return None;
         }
         cursor.skip_blank().ok()?;
         let negated = cursor.take(b'!');
         cursor.skip_blank().ok()?;
-        let register = self.registers.of(cursor.word());
+        let register = match self.register(cursor) {
+            Some(register) => register,
+            None => self.registers.of(cursor.word()),
+        };
         cursor.skip_blank().ok()?;
         Some(Guard { register, negated })
     }
@@ -481,7 +683,7 @@ impl<'t> Reader<'t> {
     /// The operand list; the first operand is the destination, unless the instruction has none.
     fn operands(&mut self, cursor: &mut Cursor<'t>, one: &mut Instruction) {
         let double = one.kind == Type::F64;
-        let mut is_first = !one.op.has_no_destination() || (one.op == Op::Bar && one.mods.is_reduction());
+        let mut is_first = one.has_destination();
         loop {
             if cursor.skip_blank().is_err() || cursor.is_at_end() {
                 return;
@@ -501,7 +703,19 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// The register at the cursor, which goes over it, unless that is read in slower ways.
+    #[inline]
+    fn register(&self, cursor: &mut Cursor<'t>) -> Option<Reg> {
+        let (register, length) = self.registers.at(self.text, cursor.at)?;
+        cursor.at += length;
+        Some(register)
+    }
+
     fn operand(&mut self, cursor: &mut Cursor<'t>, double: bool, space: Space) {
+        if let Some(register) = self.register(cursor) {
+            self.code.operands.push(Operand::Register(register));
+            return;
+        }
         if self.depth == NESTED {
             // Nothing that exists: the rest of the statement is passed over.
             cursor.at = cursor.text.len();
@@ -592,23 +806,9 @@ impl<'t> Reader<'t> {
     /// What stands within `[ ]`.
     fn memory(&mut self, cursor: &mut Cursor<'t>, space: Space) {
         let _ = cursor.skip_blank();
-        let word = number_or_word(cursor);
-        if word.is_empty() {
-            self.code.operands.push(Operand::Sink);
-            return;
-        }
-        let _ = cursor.skip_blank();
-        let operand = if word[0].is_ascii_digit() {
-            Operand::Fixed(operand::constant(word, false, false).unwrap_or(0))
-        } else if let Some(register) = self.registers.known(word) {
-            Operand::Memory(register, distance(cursor))
-        } else if word[0] == b'%' {
-            Operand::Memory(self.registers.of(word), distance(cursor))
-        } else if let Some(position) = self.parameters.get(word).filter(|_| space == Space::Param) {
-            Operand::Parameter(*position, distance(cursor))
-        } else {
-            let name = self.name(word);
-            Operand::Symbol(name, distance(cursor))
+        let operand = match self.register(cursor) {
+            Some(register) => Operand::Memory(register, distance(cursor)),
+            None => self.address(cursor, space),
         };
         self.code.operands.push(operand);
         // Coordinates of a texture, or of a tensor, follow the handle.
@@ -621,9 +821,35 @@ impl<'t> Reader<'t> {
             }
         }
     }
+
+    /// What a `[` is followed by, unless that is one of the usual registers.
+    fn address(&mut self, cursor: &mut Cursor<'t>, space: Space) -> Operand {
+        let word = number_or_word(cursor);
+        if word.is_empty() {
+            return Operand::Sink;
+        }
+        let _ = cursor.skip_blank();
+        if word[0].is_ascii_digit() {
+            Operand::Fixed(operand::constant(word, false, false).unwrap_or(0))
+        } else if let Some(register) = self.registers.known(word) {
+            Operand::Memory(register, distance(cursor))
+        } else if word[0] == b'%' {
+            Operand::Memory(self.registers.of(word), distance(cursor))
+        } else if let Some(position) = self.parameters.get(word).filter(|_| space == Space::Param) {
+            Operand::Parameter(*position, distance(cursor))
+        } else {
+            let name = self.name(word);
+            Operand::Symbol(name, distance(cursor))
+        }
+    }
 }
 
 impl Instruction {
+    /// Whether its first operand is what it writes.
+    fn has_destination(&self) -> bool {
+        !self.op.has_no_destination() || (self.op == Op::Bar && self.mods.is_reduction())
+    }
+
     fn add(&mut self, modifier: Modifier) {
         match modifier {
             Modifier::Kind(kind) => {
@@ -713,9 +939,9 @@ mod tests {
         let mut body = Body::default();
         body.read(text.as_bytes(), 0).unwrap_or_else(|fault| panic!("{fault:?}: {text}"));
         let flow = body.flow.clone();
-        body.read_again(text.as_bytes(), 0);
+        let code = Code::read(text.as_bytes(), 0, PARAMETERS, &flow, &mut body);
         assert_eq!(body.end, text.len(), "the whole of it is read: {text}");
-        f(&Code::read(text.as_bytes(), &body, PARAMETERS, &flow))
+        f(&code)
     }
 
     /// Operands in words, destinations before `=`.
@@ -779,6 +1005,24 @@ mod tests {
             ("st.global.v2.u32 [%rd1+16], {%r1, %r2};", " = [d1+16] r1 r2"),
             ("mov.b64 {%r1,%r2}, %rd1;", "r1 r2 = d1"),
             ("mov.b64 %rd1, { %r1 , %r2 };", "d1 = r1 r2"),
+            ("mov.b64{%r1,%r2},%rd1;", "r1 r2 = d1"),
+            ("mov.u32 %r1, 1; $L_1:mov.u32 %r2, 2;", "r2 = 0x2"),
+            ("ret; ret: mov.u32 %r1, 1;", "r1 = 0x1"),
+            ("ret; ret$1 : mov.u32 %r1, 1;", "r1 = 0x1"),
+            ("ret; ret /**/ : mov.u32 %r1, 1;", "r1 = 0x1"),
+            ("ret; ret:mov.u32 %r1, 1;", "r1 = 0x1"),
+            ("add.cc.u32%r, %r1, 1;", " = "),
+            ("ld.global.v2.u32 {%r1,_}, [%rd1+-4];", "r1 _ = [d1-4]"),
+            ("ld.global.u32 %r1,[%rd1+12345678];", "r1 = [d1+12345678]"),
+            ("ld.global.u32 %r1, [%rd1+8];mov.u32 %r2, 8;", "r2 = 0x8"),
+            ("mov.u32 %r1, 8/**/;", "r1 = 0x8"),
+            ("mov.u32 %r1, 08;", "r1 = _"),
+            ("mov.u32 %r1, 010;", "r1 = 0x8"),
+            ("add.s32 %r1, %r2, -2147483648;", "r1 = r2 0xffffffff80000000"),
+            ("add.s32 %r1, %r2, -7;", "r1 = r2 0xfffffffffffffff9"),
+            ("st.global.v2.u32 [%rd1], {%r1,%r2};", " = [d1+0] r1 r2"),
+            ("st.global.v4.u32 [%rd1], {%r1, %r2, %r3 , %r4};", " = [d1+0] r1 r2 r3 r4"),
+            ("setp.ne.s32 %p1, %r1, 0 ;", "p1 = r1 0x0"),
             ("setp.lt.s32 %p1|%p2, %r1, %r2;", "p1 p2 = r1 r2"),
             ("setp.lt.and.s32 %p1 | %p2, %r1, 5, !%p3;", "p1 p2 = r1 0x5 !p3"),
             ("shfl.sync.down.b32 %r1|%p1, %r2, 16, 31, -1;", "r1 p1 = r2 0x10 0x1f 0xffffffffffffffff"),
@@ -886,8 +1130,7 @@ mod tests {
         for at in 0..text.len() {
             let mut body = Body::default();
             let cut = format!("{{ {}; }}", &text[..at]);
-            body.read_again(cut.as_bytes(), 0);
-            let _ = Code::read(cut.as_bytes(), &body, PARAMETERS, &Flow::default());
+            let _ = Code::read(cut.as_bytes(), 0, PARAMETERS, &Flow::default(), &mut body);
         }
         assert_eq!(operand::special(b"%tid", None), Some(Special::Tid(0)));
     }

@@ -9,6 +9,9 @@ const BLANK: u8 = 2;
 /// Stands in an operand list and needs no look: words, blanks, separators, signs.
 const PLAIN: u8 = 4;
 
+/// May be part of an opcode with its modifiers.
+const OPCODE: u8 = 8;
+
 /// The classes of all bytes.
 static CLASS: [u8; 256] = classes();
 
@@ -17,7 +20,7 @@ const fn classes() -> [u8; 256] {
     let words = b"_$%0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let mut at = 0;
     while at < words.len() {
-        table[words[at] as usize] = WORD | PLAIN;
+        table[words[at] as usize] = WORD | PLAIN | OPCODE;
         at += 1;
     }
     let blanks = b" \t\r\n\x0b\x0c";
@@ -32,6 +35,8 @@ const fn classes() -> [u8; 256] {
         table[others[at] as usize] = PLAIN;
         at += 1;
     }
+    table[b'.' as usize] |= OPCODE;
+    table[b':' as usize] |= OPCODE;
     table
 }
 
@@ -47,6 +52,30 @@ const fn others(class: u8) -> [u8; 256] {
         at += 1;
     }
     table
+}
+
+/// One in each byte.
+pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// The highest bit of the first byte that is below `.` or a `;`, and perhaps of some behind it.
+#[inline]
+fn ends_opcode(eight: u64) -> u64 {
+    let is_below = eight.wrapping_sub(ONES * u64::from(b'.')) & !eight;
+    let others = eight ^ (ONES * u64::from(b';'));
+    let is_end = others.wrapping_sub(ONES) & !others;
+    (is_below | is_end) & (ONES * 0x80)
+}
+
+/// Whether the byte may be part of a word.
+#[inline]
+pub(super) fn is_in_word(byte: u8) -> bool {
+    CLASS[byte as usize] & WORD != 0
+}
+
+/// Whether the byte may be part of a word, or of an opcode.
+#[inline]
+pub(super) fn is_in_opcode(byte: u8) -> bool {
+    CLASS[byte as usize] & OPCODE != 0
 }
 
 /// Which of the bytes have a 1 in the table, one bit each: no branch depends on any of them.
@@ -98,6 +127,9 @@ impl<'t> Cursor<'t> {
     /// Over blanks and comments.
     #[inline]
     pub(super) fn skip_blank(&mut self) -> Result<(), Fault> {
+        if self.text.get(self.at).is_some_and(|byte| *byte > b'/') {
+            return Ok(());
+        }
         loop {
             while self.at < self.text.len() && CLASS[self.text[self.at] as usize] & BLANK != 0 {
                 self.at += 1;
@@ -148,6 +180,24 @@ impl<'t> Cursor<'t> {
             }
         }
         Word::of(self.word())
+    }
+
+    /// What stands before a blank, a comma, a semicolon, a `$` or the like: an opcode with its modifiers, as far as compilers
+    /// write one.
+    #[inline]
+    pub(super) fn opcode(&mut self) -> &'t [u8] {
+        let start = self.at;
+        while let Some(eight) = self.text.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
+            let ends = ends_opcode(u64::from_le_bytes(*eight));
+            if ends != 0 {
+                self.at += ends.trailing_zeros() as usize / 8;
+                return &self.text[start..self.at];
+            }
+            self.at += 8;
+        }
+        let rest = &self.text[self.at..];
+        self.at += rest.iter().position(|byte| *byte < b'.' || *byte == b';').unwrap_or(rest.len());
+        &self.text[start..self.at]
     }
 
     /// Over `byte`, if it is next.
@@ -345,6 +395,26 @@ mod tests {
             let word = cursor.keyed_word();
             let plain = Cursor::new(text.as_bytes(), 0).word();
             assert_eq!((word, cursor.at), (Word::of(plain), plain.len()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_opcode_ends_before_what_no_opcode_holds() {
+        for (text, opcode) in [
+            ("ld.global.nc.v4.f32 \t{%f1}, [%rd1];", "ld.global.nc.v4.f32"),
+            ("ret;", "ret"),
+            ("bar.sync\t0;", "bar.sync"),
+            ("ld.shared::cta.u32 %r1, [a];", "ld.shared::cta.u32"),
+            ("exit;             ", "exit"),
+            ("mov.b64\x0b%rd1, 1;     ", "mov.b64"),
+            ("trap", "trap"),
+            ("$L__BB0_1: mov.u32 %r1, 1;", ""),
+            ("ret$1: mov.u32 %r1, 1;", "ret"),
+            ("membar.cta", "membar.cta"),
+            ("", ""),
+        ] {
+            let mut cursor = Cursor::new(text.as_bytes(), 0);
+            assert_eq!((cursor.opcode(), cursor.at), (opcode.as_bytes(), opcode.len()), "{text}");
         }
     }
 

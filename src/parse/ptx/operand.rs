@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::lexer::Cursor;
+use super::lexer::{Cursor, ONES, is_in_opcode};
 
 /// A register of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +67,8 @@ pub(super) struct Registers<'t> {
     named: HashMap<&'t [u8], Vec<u32>>,
     /// The ranges of all open scopes whose names are short, the innermost last: most operands are in one of few.
     short: Vec<Short>,
+    /// The last of them that has its slot, and is not hidden.
+    usual: [Short; USUAL],
     /// Whether one that is declared by itself has a name that could be of a short range.
     hides: bool,
     /// Names declared in each scope that is open, and whether they are those of ranges.
@@ -78,7 +80,7 @@ pub(super) struct Registers<'t> {
 }
 
 /// A range with a short name, as in `%rd<100>`.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Short {
     /// The name's letters behind the `%`, as a number.
     letters: u32,
@@ -88,6 +90,13 @@ struct Short {
 
 /// Short ranges at most that are looked through.
 const SHORT: usize = 16;
+
+/// Slots for the names of short ranges.
+const USUAL: usize = 16;
+
+fn slot(letters: u32) -> usize {
+    (letters.wrapping_mul(0x9E37_79B1) >> 28) as usize % USUAL
+}
 
 /// Registers of all ranges at most: what is declared beyond that is numbered as it is met.
 const RANGE: u32 = 1 << 20;
@@ -110,6 +119,7 @@ impl<'t> Registers<'t> {
                 self.ranges.entry(name).or_default().pop();
                 if letters(name).is_some() {
                     self.short.pop();
+                    self.note_usual();
                 }
             } else {
                 self.named.entry(name).or_default().pop();
@@ -139,6 +149,7 @@ impl<'t> Registers<'t> {
                     self.ranges.entry(name).or_default().push((self.count, count));
                     if let Some(letters) = letters(name) {
                         self.short.push(Short { letters, first: self.count, count });
+                        self.note_usual();
                     }
                     self.count += count;
                     self.note(name, true);
@@ -158,7 +169,10 @@ impl<'t> Registers<'t> {
         let register = self.count;
         self.count += 1;
         self.named.entry(name).or_default().push(register);
-        self.hides |= numbered(name).is_some();
+        if numbered(name).is_some() && !self.hides {
+            self.hides = true;
+            self.note_usual();
+        }
         self.note(name, false);
         Reg(register)
     }
@@ -178,12 +192,41 @@ impl<'t> Registers<'t> {
 
     #[inline]
     fn in_short_range(&self, name: &[u8]) -> Option<Reg> {
+        let (letters, number) = numbered(name)?;
+        let range = self.innermost(letters, number)?;
+        Some(Reg(range.first + number))
+    }
+
+    /// The register of a short range whose name begins at `at`, and the length of its name, if such a one is there: most
+    /// operands are, and no branch hangs on how long it is.
+    #[inline]
+    pub(super) fn at(&self, text: &[u8], at: usize) -> Option<(Reg, usize)> {
+        let [b'%', name @ ..] = text.get(at..)?.first_chunk::<9>()? else { return None };
+        let name = Numbered::read(u64::from_le_bytes(*name))?;
+        let number = name.number;
+        let range = self.usual[slot(name.letters)];
+        let range = if range.letters == name.letters && number < range.count {
+            range
+        } else {
+            self.innermost(name.letters, number)?
+        };
+        Some((Reg(range.first + number), 1 + name.length))
+    }
+
+    /// The innermost short range that a register is of.
+    fn innermost(&self, letters: u32, number: u32) -> Option<Short> {
         if self.hides || self.short.len() > SHORT {
             return None;
         }
-        let (letters, number) = numbered(name)?;
-        let range = self.short.iter().rev().find(|range| range.letters == letters && number < range.count)?;
-        Some(Reg(range.first + number))
+        self.short.iter().rev().find(|range| range.letters == letters && number < range.count).copied()
+    }
+
+    /// Puts the innermost range of each name where it is found at once.
+    fn note_usual(&mut self) {
+        self.usual = [Short::default(); USUAL];
+        if !self.hides && self.short.len() <= SHORT {
+            self.short.iter().for_each(|range| self.usual[slot(range.letters)] = *range);
+        }
     }
 
     fn looked_up(&self, name: &[u8]) -> Option<Reg> {
@@ -213,7 +256,7 @@ const LETTERS: usize = 3;
 fn letters(name: &[u8]) -> Option<u32> {
     let letters = name.strip_prefix(b"%")?;
     let is_short = (1..=LETTERS).contains(&letters.len()) && !letters.iter().any(u8::is_ascii_digit);
-    is_short.then(|| letters.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
+    is_short.then(|| letters.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte)))
 }
 
 /// A short name in two parts: its letters as a number, and the number behind them.
@@ -227,7 +270,7 @@ fn numbered(name: &[u8]) -> Option<(u32, u32)> {
             if at == LETTERS {
                 return None;
             }
-            letters = letters << 8 | u32::from(*byte);
+            letters |= u32::from(*byte) << (8 * at);
             continue;
         }
         let digits = &name[at..];
@@ -244,6 +287,67 @@ fn numbered(name: &[u8]) -> Option<(u32, u32)> {
         return Some((letters, number));
     }
     None
+}
+
+/// A short name as the eight bytes that it begins tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Numbered {
+    letters: u32,
+    number: u32,
+    length: usize,
+}
+
+impl Numbered {
+    /// `None` where there is none, or it is not ended within the eight bytes.
+    #[inline]
+    fn read(eight: u64) -> Option<Numbered> {
+        let digits = eight ^ (ONES * u64::from(b'0'));
+        let others = not_digits(digits);
+        let letters = (!others & (ONES * 0x80)).trailing_zeros() / 8;
+        if !(1..=LETTERS as u32).contains(&letters) {
+            return None;
+        }
+        let count = (others >> (8 * letters)).trailing_zeros() / 8;
+        let length = letters + count;
+        if length >= 8 || is_in_opcode((eight >> (8 * length)) as u8) {
+            return None;
+        }
+        Some(Numbered {
+            letters: (eight & ((1 << (8 * letters)) - 1)) as u32,
+            number: number_of(digits >> (8 * letters) << (64 - 8 * count)),
+            length: length as usize,
+        })
+    }
+}
+
+/// The highest bit of each byte that is none of 0 to 9.
+#[inline]
+fn not_digits(bytes: u64) -> u64 {
+    ((bytes & (ONES * 0x7f)) + ONES * 0x76 | bytes) & (ONES * 0x80)
+}
+
+/// The number whose eight digits the bytes are, the first one lowest: two digits at a time are made one number, then four.
+#[inline]
+fn number_of(digits: u64) -> u32 {
+    let pairs = digits.wrapping_mul(10) + (digits >> 8);
+    const EVERY_FOURTH: u64 = 0xff_0000_00ff;
+    let high = (pairs & EVERY_FOURTH).wrapping_mul(100 + (1_000_000 << 32));
+    let low = (pairs >> 16 & EVERY_FOURTH).wrapping_mul(1 + (10_000 << 32));
+    (high.wrapping_add(low) >> 32) as u32
+}
+
+/// The decimal integer that begins at `at`, and where it ends: one of few digits, behind which no word goes on.
+#[inline]
+pub(super) fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
+    let eight = u64::from_le_bytes(*text.get(at..)?.first_chunk::<8>()?);
+    let digits = eight ^ (ONES * u64::from(b'0'));
+    let count = not_digits(digits).trailing_zeros() / 8;
+    // What begins with a 0 is of another base, or is 0.
+    let is_plain = (1..8).contains(&count) && (eight as u8 != b'0' || count == 1);
+    if !is_plain || is_in_opcode((eight >> (8 * count)) as u8) {
+        return None;
+    }
+    Some((number_of(digits << (64 - 8 * count)), at + count as usize))
 }
 
 /// The special register called `name`, with its axis, as far as it is one.
@@ -354,6 +458,57 @@ mod tests {
             ("name", false, None),
         ] {
             assert_eq!(constant(word.as_bytes(), negative, false), value, "{word}");
+        }
+    }
+
+    #[test]
+    fn eight_bytes_tell_a_register_and_a_number_as_one_by_one_they_do() {
+        let mut registers = Registers::new();
+        registers.declare(b".reg .b32 %r<100000>, %rd<5>, %abc<40>, %abcd<9>, %r_<7>");
+        for name in [
+            "%r0",
+            "%r7",
+            "%r99999",
+            "%r100000",
+            "%rd4",
+            "%rd5",
+            "%abc39",
+            "%abcd3",
+            "%r_6",
+            "%r",
+            "%1",
+            "%",
+            "r1",
+            "%r01",
+            "%r1a",
+            "%r1.x",
+            "%r12345678",
+            "%tid",
+            "%tid.x",
+            "%R1",
+            "%rd",
+            "%x1",
+            "",
+        ] {
+            for behind in [", %r2;  ", ";       ", "]+8, %r1", " \t;      ", "|%p1, %r2"] {
+                let text = format!("{name}{behind}");
+                let found = registers.at(text.as_bytes(), 0);
+                let known = registers.known(name.as_bytes()).map(|register| (register, name.len()));
+                assert!(found.is_none() || found == known, "{text}: {found:?}, {known:?}");
+                let is_usual = name.len() <= 7 && !name.contains("abcd") && known.is_some();
+                assert_eq!(found.is_some(), is_usual, "{text}");
+            }
+        }
+        for word in ["0", "1", "31", "4096", "1234567", "12345678", "007", "0x1f", "1.5", "12a", "", "x"] {
+            let text = format!("{word}, %r1, %r2;");
+            let expected = constant(word.as_bytes(), false, false)
+                .filter(|_| word.len() < 8 && word.bytes().all(|byte| byte.is_ascii_digit()) && word != "007");
+            let found = decimal(text.as_bytes(), 0);
+            assert_eq!(
+                found.map(|(value, end)| (u64::from(value), end)),
+                expected.map(|value| (value, word.len())),
+                "{word}"
+            );
         }
     }
 

@@ -563,8 +563,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads registers, numbers, memory at a register and vectors of registers as compilers write them, which most operands
-    /// are: without a comment, and with one blank at most behind a comma. `None` where there is anything else.
+    /// Reads registers, numbers, memory at a register, and vectors and pairs of registers as compilers write them, which most
+    /// operands are: without a comment, and with one blank at most behind a comma. `None` where there is anything else.
     #[inline]
     fn usual_operands(&mut self, mut at: usize, one: &mut Instruction) -> Option<usize> {
         let text = self.text;
@@ -606,8 +606,11 @@ impl<'t> Reader<'t> {
                     end + 1
                 }
                 b'0'..=b'9' => {
-                    let (number, end) = operand::decimal(text, at)?;
-                    self.code.operands.push(Operand::Constant(u64::from(number)));
+                    let (number, end) = match operand::decimal(text, at) {
+                        Some((number, end)) => (u64::from(number), end),
+                        None => number(text, at, one.kind == Type::F64)?,
+                    };
+                    self.code.operands.push(Operand::Constant(number));
                     end
                 }
                 b'-' => {
@@ -615,9 +618,15 @@ impl<'t> Reader<'t> {
                     self.code.operands.push(Operand::Constant(u64::from(number).wrapping_neg()));
                     end
                 }
+                // It has none.
+                b';' if self.code.operands.len() == one.first as usize => return Some(at),
                 _ => return None,
             };
             let next = *text.get(at)?;
+            if next == b'|' && is_first {
+                at += 1;
+                continue;
+            }
             if is_first {
                 let count = self.code.operands.len() - one.first as usize;
                 one.destinations = u16::try_from(count).ok()?;
@@ -877,6 +886,13 @@ impl Instruction {
     }
 }
 
+/// A number without a point, and where it ends.
+fn number(text: &[u8], at: usize, double: bool) -> Option<(u64, usize)> {
+    let mut cursor = Cursor::new(text, at);
+    let value = operand::constant(cursor.word(), false, double)?;
+    (cursor.peek() != b'.').then_some((value, cursor.at))
+}
+
 /// A word; a number with its fraction and exponent is one too.
 fn number_or_word<'t>(cursor: &mut Cursor<'t>) -> &'t [u8] {
     let start = cursor.at;
@@ -1016,6 +1032,13 @@ mod tests {
             ("ld.global.u32 %r1,[%rd1+12345678];", "r1 = [d1+12345678]"),
             ("ld.global.u32 %r1, [%rd1+8];mov.u32 %r2, 8;", "r2 = 0x8"),
             ("mov.u32 %r1, 8/**/;", "r1 = 0x8"),
+            ("fma.rn.f32 %r1, %r2, %r3, 0f3F800000;", "r1 = r2 r3 0x3f800000"),
+            ("mov.f32 %r1, 1.5;", "r1 = 0x3fc00000"),
+            ("setp.ne.s32 %p1|_, %r1, 0;", "p1 _ = r1 0x0"),
+            ("bar.sync 0|1;", " = 0x0"),
+            ("vote.sync.all.pred %p1|%p2|%p3, %p4, -1;", "p1 p2 p3 = p4 0xffffffffffffffff"),
+            ("mov.u32 %r1, 5; membar.cta;", " = "),
+            ("mov.u32 %r1, 5; membar.cta ;", " = "),
             ("mov.u32 %r1, 08;", "r1 = _"),
             ("mov.u32 %r1, 010;", "r1 = 0x8"),
             ("add.s32 %r1, %r2, -2147483648;", "r1 = r2 0xffffffff80000000"),

@@ -127,6 +127,10 @@ impl<'t> Cursor<'t> {
     /// Over blanks and comments.
     #[inline]
     pub(super) fn skip_blank(&mut self) -> Result<(), Fault> {
+        // Compilers indent a statement by one tab.
+        if let Some([b'\n', b'\t', _]) = self.text.get(self.at..self.at + 3) {
+            self.at += 2;
+        }
         if self.text.get(self.at).is_some_and(|byte| *byte > b'/') {
             return Ok(());
         }

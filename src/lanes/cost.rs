@@ -15,6 +15,17 @@ pub struct Side {
     pub has: Traits,
 }
 
+/// The sides of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Sides {
+    /// What runs only where the branch is taken.
+    pub taken: Side,
+    /// What runs only where it is not.
+    pub other: Side,
+    /// What both lead to, and may lead past.
+    pub shared: Side,
+}
+
 /// What a side has in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traits(u16);
@@ -102,20 +113,41 @@ impl<'c> Costs<'c> {
         Costs { cfg, blocks: (0..cfg.end()).map(weigh).collect(), seen: vec![0; cfg.end() as usize], stamp: 0, visits }
     }
 
-    /// The side of `block`'s branch that begins with `start`. `None` where the function has too many of them.
-    pub fn side(&mut self, block: Block, start: Block) -> Option<Side> {
+    /// The sides of `block`'s branch that begin with `taken` and `other`, and what both come to before the ways meet for good:
+    /// there lanes meet that part here, so it runs once. `None` where the function has too many of them.
+    pub fn sides(&mut self, block: Block, taken: Block, other: Block) -> Option<Sides> {
         let stop = self.cfg.ipdom(block);
+        let mut lists = [Vec::new(), Vec::new()];
+        for (list, start) in lists.iter_mut().zip([taken, other]) {
+            self.each_block(block, start, stop, &mut |_, _, here| list.push(here))?;
+        }
+        let [first, second] = lists;
+        // What the second walk came to is marked with its stamp.
+        let (shared, first): (Vec<Block>, Vec<Block>) =
+            first.into_iter().partition(|here| self.seen[*here as usize] == self.stamp);
+        self.stamp += 1;
+        shared.iter().for_each(|here| self.seen[*here as usize] = self.stamp);
+        let second: Vec<Block> = second.into_iter().filter(|here| self.seen[*here as usize] != self.stamp).collect();
+        Some(Sides {
+            taken: self.sum(block, &first),
+            other: self.sum(block, &second),
+            shared: self.sum(block, &shared),
+        })
+    }
+
+    fn sum(&self, block: Block, blocks: &[Block]) -> Side {
         let mut side = Side::default();
-        self.each_block(block, start, stop, &mut |cfg, costs, here| {
-            let inner = cfg.loops_of(here).take(2).take_while(|one| !cfg.is_in_loop(block, *one)).count();
+        for here in blocks {
+            let inner = self.cfg.loops_of(*here).take(2).take_while(|one| !self.cfg.is_in_loop(block, *one)).count();
             let times = TRIPS.powi(i32::try_from(inner).unwrap_or(2));
-            side.weight += costs[here as usize].weight * times;
-            side.has = side.has.and(costs[here as usize].has);
-            if inner > 0 || (cfg.is_tangled(here) && !cfg.is_tangled(block)) {
+            let own = self.blocks[*here as usize];
+            side.weight += own.weight * times;
+            side.has = side.has.and(own.has);
+            if inner > 0 || (self.cfg.is_tangled(*here) && !self.cfg.is_tangled(block)) {
                 side.has = side.has.and(Traits::LOOP);
             }
-        })?;
-        Some(side)
+        }
+        side
     }
 
     /// Calls `f` with every block that is come to from `start` before `stop`, without `block` itself.
@@ -145,6 +177,27 @@ impl<'c> Costs<'c> {
             }
         }
         Some(())
+    }
+
+    /// Whether control may come from `start` to `stop` past all blocks that are `walls`. `None` where there is too much to
+    /// look at.
+    pub fn passes(&mut self, block: Block, start: Block, stop: Block, walls: &dyn Fn(Block) -> bool) -> Option<bool> {
+        self.stamp += 1;
+        let mut work = vec![start];
+        while let Some(here) = work.pop() {
+            if here == stop || here >= self.cfg.end() {
+                return Some(true);
+            }
+            if here == block || walls(here) || self.seen[here as usize] == self.stamp {
+                continue;
+            }
+            self.visits = self.visits.checked_sub(1)?;
+            self.seen[here as usize] = self.stamp;
+            if !self.cfg.is_cold(here) {
+                work.extend(self.cfg.successors(here));
+            }
+        }
+        Some(false)
     }
 
     /// What a block costs by itself.
@@ -278,6 +331,21 @@ mod tests {
         assert_eq!((taken.weight, other.weight), (0.0, 1.0));
         let (taken, other) = sides("@%p1 ret; add.s32 %r1, %r1, 1; ret;");
         assert_eq!((taken.weight, other.weight), (0.0, 1.0));
+    }
+
+    #[test]
+    fn what_both_sides_lead_to_belongs_to_neither() {
+        // if (p1 || p2) { A }
+        let text = "@%p1 bra A; not.b32 %r1, %r1; @!%p2 bra B; A: add.s32 %r1, %r1, 1; add.s32 %r1, %r1, 1; B: ret;";
+        let branches = judged(SHAPE, text);
+        let sides = branches[0].sides.expect("two sides");
+        assert_eq!((sides.0.weight, sides.1.weight, branches[0].shared.weight), (0.0, 2.0, 2.0));
+        assert_eq!(branches[1].sides.map(|(taken, other)| (taken.weight, other.weight)), Some((0.0, 2.0)));
+        // if (p1 && p2) { A } else { B }
+        let text = "@!%p1 bra B; @!%p2 bra B; A: neg.s32 %r1, %r1; bra C; B: add.s32 %r1, %r1, 1; add.s32 %r1, %r1, 1; C: ret;";
+        let branches = judged(SHAPE, text);
+        let sides = branches[0].sides.expect("two sides");
+        assert_eq!((sides.0.weight, sides.1.weight, branches[0].shared.weight), (0.0, 2.0, 2.0));
     }
 
     #[test]

@@ -37,8 +37,12 @@ pub struct Branch {
     pub guards: Option<u32>,
     /// The cost of the side that is taken, and of the other; `None` where the function is too large to tell.
     pub sides: Option<(Side, Side)>,
+    /// What both sides lead to before the ways meet for good.
+    pub shared: Side,
     /// The ways that it leads: 2, or more for a table.
     pub ways: u32,
+    /// The ways of all comparisons with constants that it begins together; 0 where it begins none.
+    pub dispatches: u32,
     /// The branch that begins the comparisons with constants which this one goes on with, as an index of the list.
     pub chain: Option<u32>,
     /// What becomes of threads that miss the barrier on its side.
@@ -169,6 +173,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
         found.push(branch);
         blocks.push(block);
     }
+    count_ways(&cfg, &mut found, &blocks);
     let mut regions = Regions::default();
     let known = solve(&graph, &decisions, task.shape, &mut regions);
     let pointers = pointers(code);
@@ -371,7 +376,7 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
     }
     let successors = cfg.successors(block);
     let sides = match successors {
-        [taken, other] => costs.side(block, *taken).zip(costs.side(block, *other)),
+        [taken, other] => costs.sides(block, *taken, *other),
         _ => None,
     };
     let is_loop = cfg.loop_of(block).is_some_and(|one| successors.iter().any(|to| !cfg.is_in_loop(*to, one)));
@@ -384,7 +389,9 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
         is_loop,
         leaves: None,
         guards: None,
-        sides,
+        sides: sides.map(|sides| (sides.taken, sides.other)),
+        shared: sides.map_or_else(Side::default, |sides| sides.shared),
+        dispatches: 0,
         ways: u32::try_from(successors.len()).unwrap_or(u32::MAX),
         chain: None,
         missed: None,
@@ -741,7 +748,7 @@ fn left_loop(cfg: &Cfg, block: Block) -> Option<u32> {
 }
 
 /// The loop that a branch only decides to enter: one side begins with it, and the other is where it leads.
-fn guarded_loop(cfg: &Cfg, block: Block) -> Option<u32> {
+pub(super) fn guarded_loop(cfg: &Cfg, block: Block) -> Option<u32> {
     let [one, other] = *cfg.successors(block) else { return None };
     let enters = |to: Block, past: Block| {
         // A block of its own may stand before the header.
@@ -789,6 +796,25 @@ fn chain(code: &Code<'_>, cfg: &Cfg, block: Block, at_block: &HashMap<Block, u32
     let root = *at_block.get(&before)?;
     (only_compares && compared(block).is_some() && compared(block) == compared(before))
         .then(|| found[root as usize].chain.unwrap_or(root))
+}
+
+/// Counts the ways that comparisons with constants lead together: the blocks that one of them leads to and that is none of
+/// them.
+fn count_ways(cfg: &Cfg, found: &mut [Branch], blocks: &[Block]) {
+    let mut targets: HashMap<usize, HashSet<Block>> = HashMap::new();
+    let root_of = |at: usize| found[at].chain.map(|root| root as usize);
+    let roots: HashSet<usize> = (0..found.len()).filter_map(root_of).collect();
+    let members: HashMap<Block, usize> = (0..found.len())
+        .map(|at| (blocks[at], root_of(at).unwrap_or(at)))
+        .filter(|(_, root)| roots.contains(root))
+        .collect();
+    for (block, root) in &members {
+        let ways = cfg.successors(*block).iter().filter(|to| members.get(*to) != Some(root));
+        targets.entry(*root).or_default().extend(ways);
+    }
+    for (root, ways) in targets {
+        found[root].dispatches = u32::try_from(ways.len()).unwrap_or(u32::MAX);
+    }
 }
 
 /// The value that a condition compares with a constant, the constant, and whether it asks for equality.
@@ -849,7 +875,9 @@ impl Barriers {
         // Whoever stays in a loop comes to what stands before its branch again.
         let left = left_loop(cfg, block);
         let again = |to: Block| left.filter(|left| cfg.is_in_loop(to, *left)).and_then(|_| self.blocks.get(&block));
-        let has = |to: Block, side: Side| side.has.any(Traits::BARRIER) || again(to).is_some();
+        let bound =
+            if branch.shared.has.any(Traits::BARRIER) { self.bound(costs, block, [one, two], stop) } else { None };
+        let has = |to: Block, side: Side| side.has.any(Traits::BARRIER) || again(to).is_some() || bound == Some(to);
         if !has(one, taken) && !has(two, other) {
             return;
         }
@@ -875,6 +903,17 @@ impl Barriers {
             (true, _) | (false, false) => Missed::GoesOn,
             (false, true) => Missed::Exits,
         });
+    }
+
+    /// Of two sides that both lead to a barrier the one that cannot get past it, where the other can.
+    fn bound(&self, costs: &mut Costs<'_>, block: Block, sides: [Block; 2], stop: Block) -> Option<Block> {
+        let holds = |block: Block| self.blocks.contains_key(&block);
+        let passes = sides.map(|start| costs.passes(block, start, stop, &holds));
+        match passes {
+            [Some(false), Some(true)] => Some(sides[0]),
+            [Some(true), Some(false)] => Some(sides[1]),
+            _ => None,
+        }
     }
 
     /// Whether nothing comes from a block on but the end.

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 
 use super::cfg::Block;
 use super::eval::{Evaluator, Found, Mode, Sample, Stop};
+use super::function::guarded_loop;
 use super::graph::{Node, Source};
 use super::value::{LANES, Value};
 use crate::parse::ptx::{Cond, Op};
@@ -16,8 +17,9 @@ const MOST_STEPPED: usize = 40;
 /// Loops within loops that are stepped at a time.
 const NESTED: usize = 2;
 
-/// Iterations that are followed one by one.
+/// Iterations that are followed one by one, and those that are while there is time.
 const FOLLOWED: usize = 48;
+const FOLLOWED_AT_MOST: usize = 4096;
 
 /// Iterations that are counted at most, where every variable of the loop moves by a constant.
 const COUNTED: u64 = 1 << 21;
@@ -30,7 +32,8 @@ const REALISTIC: f64 = 16384.0;
 pub struct Spread {
     /// Share of warps whose lanes leave two or more iterations apart.
     pub share: f64,
-    /// Mean share of lane-iterations in which a lane has left already.
+    /// Share of the turns of the warps' lanes in which a lane has left already, or never came in: the mean of all
+    /// environments.
     pub idle: f64,
     /// Mean iterations of the warp, and of a lane.
     pub trips: (f64, f64),
@@ -42,6 +45,10 @@ pub struct Spread {
     pub lone: bool,
     /// The iterations are the same in all environments, and no means of numbers that were tried.
     pub is_fixed: bool,
+    /// The longest lanes of warps run different numbers of iterations.
+    pub differs: bool,
+    /// Lanes were still in the loop when they were followed no further: the iterations are more than are told.
+    pub is_cut: bool,
 }
 
 impl Spread {
@@ -50,12 +57,14 @@ impl Spread {
     pub fn behind(&self) -> f64 {
         self.trips.0 - self.trips.1
     }
+}
 
-    /// Share of all turns that are idle: long warps count for more than in the mean share of warps.
-    #[must_use]
-    pub fn idle_turns(&self) -> f64 {
-        if self.trips.0 > 0.0 { self.behind() / self.trips.0 } else { 0.0 }
-    }
+/// The lanes at a loop.
+struct Entry {
+    /// Those that come to it, or to the guard before it.
+    comes: Value,
+    /// Those that enter it.
+    enters: Value,
 }
 
 impl Evaluator<'_, '_, '_> {
@@ -321,32 +330,33 @@ impl Evaluator<'_, '_, '_> {
     /// # Errors
     /// When that is more than can be followed.
     pub fn spread(&mut self, one: u32, block: Block) -> Found<Option<Spread>> {
-        let header = self.graph.cfg().loops[one as usize].header;
         let mut stepped = Vec::new();
         let trips = self.discovering(one, &mut stepped, |this, one, stepped| this.trips(one, block, stepped))?;
-        let Some(trips) = trips else { return Ok(None) };
+        let Some((trips, is_cut)) = trips else { return Ok(None) };
         // A test at the end of the loop is come to once more than control goes back from it.
         let is_last = self.graph.cfg().loops[one as usize].latches.contains(&block);
         let trips = if is_last { trips.map(|trips| trips + 1) } else { trips };
-        let active = self.entering(header)?;
+        let Entry { comes, enters } = self.entry(one)?;
         let (mut share, mut idle, mut longest, mut mean, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0_f64);
         let (mut parts, mut most_split) = (0.0, 0.0_f64);
         let mut turns: Option<(f64, f64)> = None;
-        let mut is_fixed = true;
+        let (mut is_fixed, mut differs) = (!is_cut, false);
         for environment in 0..self.extent.environments.len() {
-            let (mut split, mut warps, mut lost, mut long, mut middle) = (0.0, 0.0_f64, 0.0, 0.0, 0.0);
+            let (mut split, mut warps, mut long, mut middle) = (0.0, 0.0_f64, 0.0, 0.0);
+            let mut first = None;
             let (mut shortest, mut furthest) = (u64::MAX, 0);
             for warp in 0..self.extent.warps() {
                 let threads = warp * LANES..((warp + 1) * LANES).min(self.extent.threads);
-                let mine = threads.filter(|thread| active.at(environment, *thread) != 0);
-                let mine: Vec<u64> = mine.map(|thread| trips.at(environment, thread)).collect();
-                let (Some(most), Some(least)) = (mine.iter().max(), mine.iter().min()) else { continue };
+                let inside = threads.clone().filter(|thread| enters.at(environment, *thread) != 0);
+                let inside: Vec<u64> = inside.map(|thread| trips.at(environment, thread)).collect();
+                let (Some(most), Some(least)) = (inside.iter().max(), inside.iter().min()) else { continue };
+                let all = threads.filter(|thread| comes.at(environment, *thread) != 0).count().max(inside.len());
+                differs |= *first.get_or_insert(*most) != *most;
                 #[allow(clippy::cast_precision_loss, reason = "iterations are counted to two millions")]
-                let (most_f, average) = (*most as f64, mine.iter().sum::<u64>() as f64 / mine.len() as f64);
+                let (most_f, average) = (*most as f64, inside.iter().sum::<u64>() as f64 / all as f64);
                 warps += 1.0;
                 (shortest, furthest) = (shortest.min(*least), furthest.max(*most));
                 split += if most - least >= 2 { 1.0 } else { 0.0 };
-                lost += if *most > 0 { 1.0 - average / most_f } else { 0.0 };
                 (long, middle) = (long + most_f, middle + average);
             }
             if warps > 0.0 {
@@ -357,7 +367,7 @@ impl Evaluator<'_, '_, '_> {
                 parts += if shortest < furthest { 1.0 } else { 0.0 };
                 most_split = most_split.max(split);
                 share += split / warps;
-                idle += lost / warps;
+                idle += if long > 0.0 { 1.0 - middle / long } else { 0.0 };
                 (longest, mean, count) = (longest + long / warps, mean + middle / warps, count + 1.0);
             }
         }
@@ -372,29 +382,36 @@ impl Evaluator<'_, '_, '_> {
             reached,
             lone: most_split <= 1.0 && self.extent.warps() > 1,
             is_fixed,
+            differs,
+            is_cut,
         }))
     }
 
-    /// The lanes that come to a loop, whatever they do in it.
-    fn entering(&mut self, header: Block) -> Found<Value> {
-        let above = self.graph.cfg().idom(header);
-        let Some(above) = above else { return Ok(Value::constant(1)) };
+    /// The lanes that come to a loop, and those of them that enter it.
+    fn entry(&mut self, one: u32) -> Found<Entry> {
+        let cfg = self.graph.cfg();
+        let header = cfg.loops[one as usize].header;
+        let Some(above) = cfg.idom(header) else {
+            return Ok(Entry { comes: Value::constant(1), enters: Value::constant(1) });
+        };
         let active = self.active(above)?;
-        let is_side = self
-            .graph
-            .cfg()
-            .predecessors(header)
-            .iter()
-            .filter(|from| !self.graph.cfg().is_back_edge(**from, header))
-            .eq([&above]);
-        if is_side && let Some(condition) = self.along(above, header)? {
-            return Ok(active.zip(&condition, |a, b| a & b));
-        }
-        Ok(active)
+        let outside = cfg.predecessors(header).iter().filter(|from| !cfg.is_back_edge(**from, header));
+        let condition = if outside.eq([&above]) { self.along(above, header)? } else { None };
+        let enters = condition.map_or_else(|| active.clone(), |condition| active.zip(&condition, |a, b| a & b));
+        // A block of its own may stand before the loop.
+        let before = cfg.idom(above).filter(|_| cfg.successors(above).len() == 1);
+        let guard = [Some(above), before].into_iter().flatten().find(|guard| guarded_loop(cfg, *guard) == Some(one));
+        let comes = match guard {
+            Some(guard) => self.active(guard)?,
+            None => enters.clone(),
+        };
+        Ok(Entry { comes, enters })
     }
 
-    /// The iteration in which each lane leaves through the branch of `block`; `None` where that cannot be told.
-    fn trips(&mut self, one: u32, block: Block, stepped: &[Node]) -> Found<Option<Value>> {
+    /// The iteration in which each lane leaves through the branch of `block`, and whether some are still in the loop then;
+    /// `None` where that cannot be told.
+    fn trips(&mut self, one: u32, block: Block, stepped: &[Node]) -> Found<Option<(Value, bool)>> {
+        let enters = self.entry(one)?.enters;
         let start = self.entered_with(one, stepped)?;
         self.staying_at(one, block, &start)?;
         if stepped.is_empty() {
@@ -404,34 +421,32 @@ impl Evaluator<'_, '_, '_> {
         let first = self.advanced(one, &start, stepped)?;
         let second = self.advanced(one, &first, stepped)?;
         if let Some(moves) = constant_moves(&start, &first, &second) {
-            let count = match self.solved(one, block, &start, &first)? {
+            let count = match self.solved(one, block, &start, &first, &enters)? {
                 None => self.counted(one, block, &start, &moves)?,
                 count => count,
             };
-            if count.is_some() {
-                return Ok(count);
+            if let Some(count) = count {
+                return Ok(Some((count, false)));
             }
         }
         let mut now = start;
         let mut next = vec![second, first];
-        let mut alive = Value::constant(1);
-        let mut trips = Value::constant(FOLLOWED as u64);
-        for step in 0..FOLLOWED {
+        let mut alive = enters;
+        let mut trips = Value::constant(0);
+        // Most loops are short; for a long one something has to be left for other branches.
+        let reserve = self.left() / 4 * 3;
+        for step in 0..FOLLOWED_AT_MOST {
+            if step >= FOLLOWED && self.left() < reserve {
+                break;
+            }
             let staying = self.staying_at(one, block, &now)?;
-            trips =
-                alive.zip3(
-                    &staying,
-                    &trips,
-                    self.extent,
-                    |alive, staying, trips| {
-                        if alive != 0 && staying == 0 { step as u64 } else { trips }
-                    },
-                );
             alive = alive.zip(&staying, |alive, staying| alive & staying);
             self.spend(trips.size() + alive.size())?;
             if is_nowhere(&alive) {
-                break;
+                return Ok(Some((trips, false)));
             }
+            // So many turns are gone round by those that are still in it.
+            trips = alive.zip(&trips, |alive, trips| if alive != 0 { step as u64 + 1 } else { trips });
             now = match next.pop() {
                 Some(known) => known,
                 None => self.advanced(one, &now, stepped)?,
@@ -439,8 +454,7 @@ impl Evaluator<'_, '_, '_> {
             let size: usize = now.values().map(Value::size).sum();
             self.spend(size)?;
         }
-        // Lanes that are still in it are at least so far behind the others.
-        Ok(Some(trips))
+        Ok(Some((trips, true)))
     }
 
     /// The iteration in which two numbers of which one moves by a constant become equal, where the loop goes on until they
@@ -451,6 +465,7 @@ impl Evaluator<'_, '_, '_> {
         block: Block,
         start: &HashMap<Node, Value>,
         next: &HashMap<Node, Value>,
+        enters: &Value,
     ) -> Found<Option<Value>> {
         let Some(decision) = self.decisions[block as usize] else { return Ok(None) };
         let Source::Result { instruction, place: 0 } = self.graph.source(decision.node) else { return Ok(None) };
@@ -476,7 +491,9 @@ impl Evaluator<'_, '_, '_> {
                 _ => u64::MAX,
             }
         });
-        // The test may stand behind the step: then it is one iteration fewer, for all lanes alike.
+        // The test may stand behind the step: then it is one iteration fewer, for all lanes alike. Lanes that do not enter run
+        // none.
+        let count = count.zip(enters, u64::wrapping_mul);
         let never = count.map(|count| u64::from(count > COUNTED));
         Ok(is_nowhere(&never).then_some(count))
     }

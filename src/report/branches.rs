@@ -81,7 +81,7 @@ fn wire(context: &Context<'_>, found: &Found<'_>) -> WireBranch {
         split_share: judgement.filter(|one| one.verdict != Verdict::DivergentData).map(|_| branch.split.of_all()),
         taken_cost: branch.sides.map(|(taken, _)| taken.weight),
         fallthrough_cost: branch.sides.map(|(_, other)| other.weight),
-        idle_share: branch.spread.map(|spread| spread.idle),
+        idle_share: branch.spread.filter(|spread| !spread.is_cut).map(|spread| spread.idle),
         report: reported(found).map_or(Advice::Silent.name(), Level::name),
         reason: judgement.map_or(NOT_FOLLOWED, |judgement| judgement.reason),
     }

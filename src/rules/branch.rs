@@ -50,19 +50,13 @@ pub(super) fn cap(judgement: Judgement) -> Option<Level> {
 
 /// Whether the branch is a part of a comparison of one value with constant after constant, or jumps through a table.
 pub(super) fn is_dispatch(found: &Found<'_>) -> bool {
-    found.branch.ways > 2 || ways_of_chain(found) > 3
+    ways(found) > 3 || found.branch.ways > 2
 }
 
-/// The ways of the chain of comparisons that a branch belongs to; 2 for one on its own.
-pub(super) fn ways_of_chain(found: &Found<'_>) -> usize {
-    let own = found.beside.iter().position(|branch| branch.at == found.branch.at);
-    let root = found.branch.chain.map_or(own, |root| Some(root as usize));
-    let members = root.map_or(0, |root| found.beside.iter().filter(|one| is_member(one, root)).count());
-    2 + members
-}
-
-fn is_member(branch: &Branch, root: usize) -> bool {
-    branch.chain == u32::try_from(root).ok()
+/// The ways that a branch leads, together with the comparisons with constants that it is one of.
+pub(super) fn ways(found: &Found<'_>) -> u32 {
+    let root = found.branch.chain.and_then(|root| found.beside.get(root as usize)).unwrap_or(found.branch);
+    root.dispatches.max(found.branch.ways)
 }
 
 /// Whether the branch only goes on with the comparisons of one that is told already.

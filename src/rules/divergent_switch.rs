@@ -4,9 +4,8 @@ use serde::Deserialize;
 
 use super::Context;
 use super::branch::{
-    Message, Says, cap, each, finding, goes_on_from, instructions, is_dispatch, rounded, ways_of_chain, weights,
+    Message, Says, cap, each, finding, goes_on_from, instructions, is_dispatch, rounded, ways, weights,
 };
-use crate::analyse::Found;
 use crate::finding::{Finding, Hit};
 use crate::lanes::function::Branch;
 use crate::lanes::verdict::{Advice, Judgement, Verdict};
@@ -34,16 +33,12 @@ fn is_ours(branch: &Branch, judgement: Judgement) -> bool {
     judgement.verdict == Verdict::DivergentIndex && !branch.is_loop
 }
 
-fn ways(found: &Found<'_>) -> usize {
-    (found.branch.ways as usize).max(ways_of_chain(found))
-}
-
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(found) = context.branch_of(hit) else { return Finding::new("lanes of a warp go many ways") };
     let name = context.called(Some(found.function.name));
     let ways = ways(&found);
     let (taken, other) = weights(found.branch);
-    let all = taken + other;
+    let all = taken + other + found.branch.shared.weight;
     // The ways of a table are not weighed.
     let what = format!("lanes of a warp of {name} go up to {ways} ways here by thread index");
     let costs = if rounded(all) > 0 { format!(", {} in all", instructions(all)) } else { String::new() };
@@ -53,7 +48,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
             "dispatch on the number of the warp, `threadIdx.x / 32`, so that each warp runs one case; or put what differs \
              between the cases into a table, and run the same code for all",
         )
-        .fact("ways", u64::try_from(ways).unwrap_or(u64::MAX))
+        .fact("ways", u64::from(ways))
 }
 
 #[cfg(test)]

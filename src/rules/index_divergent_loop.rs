@@ -41,21 +41,22 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
             if found.module.positions().is_some() { "" } else { "as compiled, " },
             iterations(longest),
             // Warps differ.
-            if number(longest).contains('.') { " on average" } else { "" },
+            if spread.differs { " on average" } else { "" },
             number(mean),
-            percent(spread.idle_turns()),
+            percent(spread.idle),
         )
     };
     let label = format!("a warp turns until its last lane leaves; {}", block(&found));
-    finding(context, hit, Message { what, more, label: Says::Text(label) })
+    let finding = finding(context, hit, Message { what, more, label: Says::Text(label) })
         .help(
             "let the lanes of a warp share each long loop, from the lane's number in steps of 32, or give each lane a long loop \
              and a short one",
         )
-        .fact("idle_share", spread.idle_turns())
-        .fact("split_warps", spread.share)
-        .fact("longest_trips", longest)
-        .fact("mean_trips", mean)
+        .fact("split_warps", spread.share);
+    if spread.is_cut {
+        return finding;
+    }
+    finding.fact("idle_share", spread.idle).fact("longest_trips", longest).fact("mean_trips", mean)
 }
 
 /// `15.5 iterations`, `1 iteration`, `317 iterations`

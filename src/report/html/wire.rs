@@ -239,7 +239,7 @@ pub(super) fn branch(context: &Context<'_>, found: &Found<'_>, about: &About) ->
         confidence: judgement.map(|judgement| judgement.confidence.name()),
         split: by_index.map(|_| one.split.of_all()),
         costs: one.sides.map(|(taken, other)| [taken.weight, other.weight]),
-        idle: one.spread.map(|spread| spread.idle),
+        idle: one.spread.filter(|spread| !spread.is_cut).map(|spread| spread.idle),
         lanes: by_index.and(one.split.witness).map(|seen| [seen.warp, seen.active, seen.taken]),
     }
 }

@@ -31,6 +31,8 @@ pub struct Branch {
     pub spread: Option<Spread>,
     /// Whether it leaves a loop.
     pub is_loop: bool,
+    /// The weight of a turn of that loop, its own block with it.
+    pub body: f64,
     /// The innermost loop that it leaves.
     pub leaves: Option<u32>,
     /// The guard before a loop: its line is that of the loop's own branch.
@@ -380,6 +382,11 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
         _ => None,
     };
     let is_loop = cfg.loop_of(block).is_some_and(|one| successors.iter().any(|to| !cfg.is_in_loop(*to, one)));
+    let inside = match (successors, left_loop(cfg, block), sides) {
+        ([taken, _], Some(one), Some(sides)) if cfg.is_in_loop(*taken, one) => sides.taken.weight,
+        (_, Some(_), Some(sides)) => sides.other.weight,
+        _ => 0.0,
+    };
     Some(Branch {
         at: last.at,
         statement: last.statement,
@@ -387,6 +394,7 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
         split: Split::default(),
         spread: None,
         is_loop,
+        body: inside + costs.block(block).weight,
         leaves: None,
         guards: None,
         sides: sides.map(|sides| (sides.taken, sides.other)),
@@ -492,6 +500,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             data: Split { reached: 1.0, ..Split::default() },
             spread: None,
             is_loop: branch.is_loop,
+            body: branch.body,
             is_guard: branch.guards.is_some_and(|one| self.parting.as_ref().is_none_or(|all| all.contains(&one))),
             sides: branch.sides,
             several: branch.ways > 2,

@@ -59,6 +59,7 @@ mod tests {
             data: index,
             spread: None,
             is_loop: false,
+            body: 16.0,
             is_guard: false,
             sides: Some((side, side)),
             several: false,

@@ -292,6 +292,8 @@ pub struct Evidence {
     pub spread: Option<Spread>,
     /// Whether it leaves a loop.
     pub is_loop: bool,
+    /// The weight of a turn of that loop.
+    pub body: f64,
     /// The guard before a loop whose own branch is judged: it says nothing new.
     pub is_guard: bool,
     /// The sides.
@@ -562,7 +564,9 @@ fn leader_side(evidence: &Evidence) -> f64 {
 fn is_worth_a_word(evidence: &Evidence) -> bool {
     let by_data = evidence.index.most == 0.0 && !loop_parts(evidence);
     if evidence.is_loop {
-        return by_data || evidence.spread.is_some_and(|spread| spread.idle >= IDLE && spread.behind() >= 1.0);
+        // A turn or two of a short body, as what is left over of an unrolled loop, is soon made up for.
+        let loses = |spread: Spread| spread.behind() >= 1.0 && spread.behind() * evidence.body >= 2.0 * LOSS;
+        return by_data || evidence.spread.is_some_and(|spread| spread.idle >= IDLE && loses(spread));
     }
     if evidence.is_guard {
         return false;
@@ -633,6 +637,7 @@ mod tests {
             data: index,
             spread: None,
             is_loop: false,
+            body: 16.0,
             is_guard: false,
             sides: Some((side, side)),
             several: false,

@@ -15,6 +15,7 @@ use super::lattice::{Decision, Known};
 use super::op;
 use super::region::Regions;
 use super::sample::{Flavour, draw, mix};
+use super::slice::is_open_until_run;
 use super::value::{Environments, Extent, LANES, Span, Value};
 use crate::parse::ptx::{Instruction, Op, Operand, Reg, Space, Special, Type};
 
@@ -70,6 +71,8 @@ pub struct Evaluator<'e, 'c, 't> {
     pointers: &'e [bool],
     /// What the callers pass, where they are known: for each parameter, and for each mode.
     arguments: &'e Arguments,
+    /// Whole numbers that are known only at run time are multiples of more than a block has threads.
+    aligned: bool,
     base: Memo,
     varying: HashMap<(Node, u32), bool>,
     /// Values that took too long once, and would again.
@@ -147,6 +150,9 @@ pub(super) fn share(environment: usize) -> f64 {
     if edge(environment).is_some() { 0.15 } else { 1.0 }
 }
 
+/// What whole numbers are multiples of that keep threads in their places: no block has more of them.
+const ALIGNED: u64 = 1024;
+
 /// Values that may depend on each other in a row.
 const DEPTH: usize = 1200;
 
@@ -181,12 +187,19 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             mode,
             pointers: given.pointers,
             arguments: given.arguments,
+            aligned: false,
             base: Memo::default(),
             varying: HashMap::new(),
             failed: HashSet::new(),
             depth: 0,
             work: 0,
         }
+    }
+
+    /// The same with whole numbers that keep threads in their places: what then parts no warp hangs on such numbers.
+    #[must_use]
+    pub fn aligned(self) -> Evaluator<'e, 'c, 't> {
+        Evaluator { aligned: true, ..self }
     }
 
     /// The threads and environments that values are of.
@@ -348,8 +361,10 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     /// A number that nobody knows before the kernel runs.
     fn symbol(&self, span: Span, flavour: Flavour, key: u64, kind: u64) -> Value {
         let seed = mix(key, kind);
+        let is_whole = matches!(flavour, Flavour::Integer | Flavour::Datum);
+        let keep = if self.aligned && is_whole { !(ALIGNED - 1) } else { u64::MAX };
         Value::sampled(self.extent, span, |environment, place| {
-            draw(flavour, mix(mix(seed, environment as u64), place as u64))
+            draw(flavour, mix(mix(seed, environment as u64), place as u64)) & keep
         })
     }
 
@@ -642,6 +657,29 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         Ok(active)
     }
 
+    /// The lanes that come to a block if all goes its way that is known only at run time; `None` where nothing of the kind
+    /// is on the way.
+    pub fn assumed(&mut self, block: Block) -> Found<Option<Value>> {
+        let cfg = self.graph.cfg();
+        let mut active = Value::constant(1);
+        let mut is_open = false;
+        let mut here = block;
+        while let Some(above) = cfg.idom(here) {
+            let is_side = cfg.predecessors(here) == [above] && cfg.left_between(above, block).is_none();
+            let decision = self.decisions[above as usize].filter(|_| is_side && cfg.successors(above).len() > 1);
+            if decision.is_some_and(|decision| is_open_until_run(self.graph, decision.node)) {
+                is_open = true;
+            } else if decision.is_some()
+                && let Some(condition) = self.along(above, here)?
+            {
+                active = active.zip(&condition, |a, b| a & b);
+                self.spend(active.size())?;
+            }
+            here = above;
+        }
+        Ok(is_open.then_some(active))
+    }
+
     fn result(&mut self, node: Node, instruction: u32, place: u16) -> Found<Value> {
         let graph = self.graph;
         let code = graph.code();
@@ -755,7 +793,11 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             return self.data(flavour, key, 27);
         }
         let value = self.symbol(Span::Block, flavour, key, 27);
-        if flavour != Flavour::Integer { value } else { self.ending_here(&value, key, one.kind.width()) }
+        if flavour != Flavour::Integer || self.aligned {
+            value
+        } else {
+            self.ending_here(&value, key, one.kind.width())
+        }
     }
 
     /// A size that in some environments ends within the block: so that the edge of a problem is always met, and seldom.

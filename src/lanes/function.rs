@@ -5,13 +5,13 @@ use hashbrown::{HashMap, HashSet};
 use super::Shape;
 use super::cfg::{Block, Cfg};
 use super::cost::{Costs, Side, Traits};
-use super::eval::{Arguments, Evaluator, Given, Mode};
+use super::eval::{Arguments, Evaluator, Found as Computed, Given, Mode};
 use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
 use super::rows::checks_x;
 use super::slice::{Strides, is_bound, is_masked, parameters};
-use super::steps::Spread;
+use super::steps::{Spread, is_nowhere};
 use super::value::{ALL, Extent, LANES, SOME, Value};
 use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, Witness, judge, may_matter};
 use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Space};
@@ -512,6 +512,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             is_strided: false,
             is_bound: false,
             is_masked: false,
+            is_offset: false,
             parameters: 0,
         }
     }
@@ -622,6 +623,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             evidence.is_scan = hands_up(graph.code(), self.cfg(), block);
             evidence.is_bound = !branch.is_loop && evidence.index.threshold && is_bound(graph, given.known, node);
             evidence.is_masked = !branch.is_loop && is_masked(graph, given.known, node);
+            evidence.is_offset = by_index && !branch.is_loop && self.hangs_on_offset(block, evidence.several);
             evidence.parameters = parameters(graph, node);
             let strides = self.strides.get_or_insert_with(|| {
                 Strides::find(graph, given.known, given.decisions, &mut evaluators.few, self.task.budget.branch)
@@ -708,11 +710,16 @@ impl<'c, 't> Look<'_, 'c, 't> {
     fn split(&mut self, block: Block, evaluator: &mut Evaluator<'_, 'c, 't>, several: bool) -> Option<Split> {
         let allowance = self.allowance();
         evaluator.allow(allowance);
-        let condition = evaluator.condition(block);
-        let active = condition.and_then(|condition| Ok((condition, evaluator.active(block)?)));
+        let found = split(block, evaluator, several);
         self.left -= allowance - evaluator.left();
-        let (condition, active) = active.ok()?;
-        Some(Split::count(&condition, &active, evaluator.extent(), several))
+        found.ok()
+    }
+
+    /// Whether no warp parts where whole numbers that are known only at run time keep threads in their places.
+    fn hangs_on_offset(&mut self, block: Block, several: bool) -> bool {
+        let mut regions = Regions::default();
+        let mut evaluator = Evaluator::new(self.given, &mut regions, Mode::Index, SOME).aligned();
+        self.split(block, &mut evaluator, several).is_some_and(|split| split.most == 0.0 && split.reached > 0.0)
     }
 
     fn spread(&mut self, block: Block, evaluator: &mut Evaluator<'_, 'c, 't>) -> Option<Spread> {
@@ -723,6 +730,20 @@ impl<'c, 't> Look<'_, 'c, 't> {
         self.left -= allowance - evaluator.left();
         spread.ok().flatten()
     }
+}
+
+/// How warps part at the branch of a block. Where no environment comes to it because of what is known only at run time, all
+/// of them are taken to do so.
+fn split(block: Block, evaluator: &mut Evaluator<'_, '_, '_>, several: bool) -> Computed<Split> {
+    let condition = evaluator.condition(block)?;
+    let active = evaluator.active(block)?;
+    let extent = evaluator.extent();
+    if is_nowhere(&active)
+        && let Some(assumed) = evaluator.assumed(block)?
+    {
+        return Ok(Split { reached: 0.0, ..Split::count(&condition, &assumed, extent, several) });
+    }
+    Ok(Split::count(&condition, &active, extent, several))
 }
 
 /// Whether no verdict on it could be worth a word.

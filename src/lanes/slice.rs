@@ -9,7 +9,7 @@ use super::graph::{Graph, Node, Source};
 use super::lattice::{BLOCK, Decision, Known, WARP};
 use super::op::signed;
 use super::value::{LANES, Value};
-use crate::parse::ptx::{Cond, Op, Operand, Space};
+use crate::parse::ptx::{Cond, Op, Operand, Space, Special};
 
 /// Values that are looked at for one condition; of a larger one nothing is said.
 const MOST: usize = 512;
@@ -40,7 +40,8 @@ pub fn parameters(graph: &Graph<'_, '_>, node: Node) -> u32 {
     u32::try_from(found.len()).unwrap_or(u32::MAX)
 }
 
-/// Whether lanes part only where a predicate orders something by a number that is the same for them, and is no constant.
+/// Whether lanes part only where a predicate orders something by a number that is the same for them, and is known only when
+/// the kernel runs.
 #[must_use]
 pub fn is_bound(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
     let mut open = vec![node];
@@ -58,7 +59,9 @@ pub fn is_bound(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
                 let bound = if of_a.is_warp_uniform() { of_a } else { of_b };
                 let is_ordered =
                     !matches!(one.cond, Cond::Eq | Cond::Equ | Cond::Ne | Cond::Neu) && !one.kind.is_float();
-                if !is_ordered || !bound.is_warp_uniform() || bound.as_constant().is_some() {
+                let is_known = bound.as_constant().is_some();
+                let given = if of_a.is_warp_uniform() { *a } else { *b };
+                if !is_ordered || !bound.is_warp_uniform() || is_known || !is_open_until_run(graph, given) {
                     return false;
                 }
                 orders = true;
@@ -94,6 +97,19 @@ pub fn is_masked(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
 
 /// Whether a number is made of what is read from a parameter or from memory.
 fn is_read(graph: &Graph<'_, '_>, node: Node) -> bool {
+    is_made_of(graph, node, |_| false)
+}
+
+/// Whether a number is made of what is known only when the kernel runs: of what is read, or of the block's place in the grid.
+#[must_use]
+pub fn is_open_until_run(graph: &Graph<'_, '_>, node: Node) -> bool {
+    let is_of_grid =
+        |special| matches!(special, Special::Ctaid(_) | Special::Nctaid(_) | Special::Clock | Special::Other(_));
+    is_made_of(graph, node, is_of_grid)
+}
+
+/// Whether something that is read has a part in a number, or a special register of these.
+fn is_made_of(graph: &Graph<'_, '_>, node: Node, is_one: impl Fn(Special) -> bool) -> bool {
     let mut seen = HashSet::new();
     let mut open = vec![node];
     while let Some(node) = open.pop() {
@@ -105,6 +121,7 @@ fn is_read(graph: &Graph<'_, '_>, node: Node) -> bool {
             Source::Result { instruction, .. } if is_load(graph.code().instructions[instruction as usize].op) => {
                 return true;
             }
+            Source::Special(special) if is_one(special) => return true,
             _ => open.extend(graph.inputs(node)),
         }
     }
@@ -472,6 +489,48 @@ mod tests {
             L: {LONG} {LONG} add.s32 %r8, %r8, {twice}; setp.lt.s32 %p4, %r8, %r2; @%p4 bra L;
             END: ret;"
         )
+    }
+
+    /// Two sides that are worth a word, taken on `%p1`.
+    fn sides(condition: &str) -> String {
+        format!("{condition} @%p1 bra A; {LONG} bra END; A: {LONG} END: ret;")
+    }
+
+    const ODD: &str = "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 1; setp.eq.s32 %p1, %r3, 0;";
+
+    #[test]
+    fn a_branch_that_no_number_that_was_tried_comes_to_is_a_note() {
+        let behind = |guard: &str| advice(&format!("{guard} @%p2 bra END; {}", sides(ODD)));
+        let by_mode = "ld.param.u32 %r1, [n]; setp.ne.s32 %p2, %r1, 1234;";
+        assert_eq!(behind(by_mode), [Advice::Silent, Advice::Note]);
+        let by_block = "mov.u32 %r1, %ctaid.x; setp.ne.s32 %p2, %r1, 100;";
+        assert_eq!(behind(by_block), [Advice::Silent, Advice::Note]);
+        let never = "mov.u32 %r1, %tid.x; setp.lt.u32 %p2, %r1, 256;";
+        assert_eq!(behind(never), [Advice::Silent, Advice::Silent], "no block has so many threads");
+        let often = "ld.param.u32 %r1, [n]; setp.lt.s32 %p2, %r1, 100;";
+        assert_eq!(behind(often), [Advice::Silent, Advice::Warn]);
+    }
+
+    #[test]
+    fn what_parts_no_warp_where_an_offset_keeps_threads_in_their_places_is_a_note() {
+        let of = |shift: &str| {
+            let place = "ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; add.s32 %r3, %r1, %r2;";
+            advice(&sides(&format!("{place} {shift} and.b32 %r5, %r4, 1; setp.eq.s32 %p1, %r5, 0;")))
+        };
+        assert_eq!(of("shr.u32 %r4, %r3, 5;"), [Advice::Note]);
+        assert_eq!(of("mov.u32 %r4, %r3;"), [Advice::Warn]);
+    }
+
+    #[test]
+    fn a_bound_that_is_known_before_the_kernel_runs_is_none() {
+        let half = |bound: &str| {
+            let lane = "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 31;";
+            advice(&sides(&format!("{lane} mov.u32 %r1, {bound}; shr.u32 %r4, %r1, 1; setp.lt.u32 %p1, %r3, %r4;")))
+        };
+        assert_eq!(half("WARP_SZ"), [Advice::Warn]);
+        assert!(
+            advice(&sides("ld.param.u32 %r1, [n]; mov.u32 %r2, %laneid; setp.lt.u32 %p1, %r2, %r1;"))[0] < Advice::Warn
+        );
     }
 
     #[test]

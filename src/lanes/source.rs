@@ -70,6 +70,7 @@ mod tests {
             is_strided: false,
             is_bound: false,
             is_masked: false,
+            is_offset: false,
             parameters: 0,
             is_source: true,
         }

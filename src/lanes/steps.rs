@@ -65,6 +65,8 @@ struct Entry {
     comes: Value,
     /// Those that enter it.
     enters: Value,
+    /// No environment comes to it, and all were taken to.
+    is_assumed: bool,
 }
 
 impl Evaluator<'_, '_, '_> {
@@ -336,7 +338,7 @@ impl Evaluator<'_, '_, '_> {
         // A test at the end of the loop is come to once more than control goes back from it.
         let is_last = self.graph.cfg().loops[one as usize].latches.contains(&block);
         let trips = if is_last { trips.map(|trips| trips + 1) } else { trips };
-        let Entry { comes, enters } = self.entry(one)?;
+        let Entry { comes, enters, is_assumed } = self.entry(one)?;
         let (mut share, mut idle, mut longest, mut mean, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0_f64);
         let (mut parts, mut most_split) = (0.0, 0.0_f64);
         let mut turns: Option<(f64, f64)> = None;
@@ -373,7 +375,7 @@ impl Evaluator<'_, '_, '_> {
         }
         let all = count.max(1.0);
         #[allow(clippy::cast_precision_loss, reason = "there are 24 environments")]
-        let reached = count / self.extent.environments.len().max(1) as f64;
+        let reached = if is_assumed { 0.0 } else { count / self.extent.environments.len().max(1) as f64 };
         Ok((count > 0.0).then_some(Spread {
             share: share / all,
             idle: idle / all,
@@ -392,12 +394,17 @@ impl Evaluator<'_, '_, '_> {
         let cfg = self.graph.cfg();
         let header = cfg.loops[one as usize].header;
         let Some(above) = cfg.idom(header) else {
-            return Ok(Entry { comes: Value::constant(1), enters: Value::constant(1) });
+            return Ok(Entry { comes: Value::constant(1), enters: Value::constant(1), is_assumed: false });
         };
         let active = self.active(above)?;
         let outside = cfg.predecessors(header).iter().filter(|from| !cfg.is_back_edge(**from, header));
         let condition = if outside.eq([&above]) { self.along(above, header)? } else { None };
         let enters = condition.map_or_else(|| active.clone(), |condition| active.zip(&condition, |a, b| a & b));
+        if is_nowhere(&enters)
+            && let Some(assumed) = self.assumed(header)?
+        {
+            return Ok(Entry { comes: assumed.clone(), enters: assumed, is_assumed: true });
+        }
         // A block of its own may stand before the loop.
         let before = cfg.idom(above).filter(|_| cfg.successors(above).len() == 1);
         let guard = [Some(above), before].into_iter().flatten().find(|guard| guarded_loop(cfg, *guard) == Some(one));
@@ -405,7 +412,7 @@ impl Evaluator<'_, '_, '_> {
             Some(guard) => self.active(guard)?,
             None => enters.clone(),
         };
-        Ok(Entry { comes, enters })
+        Ok(Entry { comes, enters, is_assumed: false })
     }
 
     /// The iteration in which each lane leaves through the branch of `block`, and whether some are still in the loop then;
@@ -551,7 +558,8 @@ impl Evaluator<'_, '_, '_> {
     }
 }
 
-fn is_nowhere(value: &Value) -> bool {
+/// Whether a value is 0 for all lanes in all environments.
+pub(super) fn is_nowhere(value: &Value) -> bool {
     (0..value.rows()).all(|environment| value.row(environment).iter().all(|one| *one == 0))
 }
 
@@ -624,6 +632,42 @@ mod tests {
         let found = spread("mov.u32 %r4, %r3;", "10000", "1");
         assert!((found.share - 1.0).abs() < 1e-9, "{found:?}");
         assert!((found.trips.0 - 9999.0).abs() <= 1.0 && found.idle < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn lanes_that_never_come_in_are_idle_all_the_while() {
+        let text = "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 31; setp.gt.u32 %p2, %r3, 7; @%p2 bra END; mov.u32 %r4, 0;
+            L: neg.s32 %r9, %r9; add.s32 %r4, %r4, 1; setp.le.s32 %p1, %r4, %r3; @%p1 bra L; END: ret;";
+        let found = judged(SHAPE, text)[1].spread.expect("a spread");
+        // Lane l of the first eight runs l + 1 times.
+        assert!((found.trips.0 - 8.0).abs() < 1e-9 && (found.trips.1 - 36.0 / 32.0).abs() < 1e-9, "{found:?}");
+        assert!((found.idle - (1.0 - 36.0 / 256.0)).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn a_loop_in_unequal_steps_is_followed_to_its_end_or_said_to_be_cut() {
+        let turns = |most: u32| {
+            let text = format!(
+                "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 31; mul.lo.s32 %r5, %r3, {most}; mov.u32 %r4, 0;
+                L: and.b32 %r6, %r4, 1; add.s32 %r6, %r6, 1; add.s32 %r4, %r4, %r6; setp.lt.s32 %p1, %r4, %r5; @%p1 bra L;
+                ret;"
+            );
+            judged(SHAPE, &text)[0].spread.expect("a spread")
+        };
+        // 0, 1, 3, 5, …: lane 31 runs to 310.
+        let found = turns(10);
+        assert!((found.trips.0 - 156.0).abs() < 1e-9 && !found.is_cut && found.is_fixed, "{found:?}");
+        let endless = turns(1 << 25);
+        assert!(endless.is_cut && !endless.is_fixed, "{endless:?}");
+    }
+
+    #[test]
+    fn a_loop_down_to_zero_leaves_out_the_lane_that_does_not_come_in() {
+        let text = "mov.u32 %r2, %tid.x; and.b32 %r4, %r2, 31; setp.eq.s32 %p2, %r4, 0; @%p2 bra END;
+            L: neg.s32 %r9, %r9; add.s32 %r4, %r4, -1; setp.ne.s32 %p1, %r4, 0; @%p1 bra L; END: ret;";
+        let found = judged(SHAPE, text)[1].spread.expect("a spread");
+        assert!((found.trips.0 - 31.0).abs() < 1e-9 && (found.trips.1 - 15.5).abs() < 1e-9, "{found:?}");
+        assert!(found.is_fixed && !found.differs, "{found:?}");
     }
 
     #[test]

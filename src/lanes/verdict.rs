@@ -316,6 +316,8 @@ pub struct Evidence {
     pub is_bound: bool,
     /// Each lane looks at a bit of its own of a number that is known only when the kernel runs, and may be all zeros or ones.
     pub is_masked: bool,
+    /// Numbers that are known only when the kernel runs have to be no multiples of a block's threads for any warp to part.
+    pub is_offset: bool,
     /// Parameters of the kernel that the condition is made of.
     pub parameters: u32,
 }
@@ -546,7 +548,8 @@ fn confidence(evidence: &Evidence) -> Confidence {
     let steady =
         if evidence.is_loop { spread.is_some_and(|spread| spread.share >= STEADY) } else { index.robust >= STEADY };
     let chosen = evidence.parameters >= 2 && !steady;
-    let hangs = unclear || rare || chosen || index.guessed || evidence.is_bound || evidence.is_masked;
+    let hangs =
+        unclear || rare || chosen || index.guessed || evidence.is_bound || evidence.is_masked || evidence.is_offset;
     let is_low = (!is_edge && hangs) || !evidence.shape_known;
     if is_low { Confidence::Low } else { Confidence::High }
 }
@@ -649,6 +652,7 @@ mod tests {
             is_strided: false,
             is_bound: false,
             is_masked: false,
+            is_offset: false,
             parameters: 0,
         }
     }

@@ -505,6 +505,8 @@ mod tests {
         assert_eq!(behind(by_mode), [Advice::Silent, Advice::Note]);
         let by_block = "mov.u32 %r1, %ctaid.x; setp.ne.s32 %p2, %r1, 100;";
         assert_eq!(behind(by_block), [Advice::Silent, Advice::Note]);
+        let idle = format!("{by_mode} @%p2 bra END; {ODD} @%p1 bra END; {LONG} END: ret;");
+        assert_eq!(advice(&idle), [Advice::Silent; 2], "lanes only idle");
         let never = "mov.u32 %r1, %tid.x; setp.lt.u32 %p2, %r1, 256;";
         assert_eq!(behind(never), [Advice::Silent, Advice::Silent], "no block has so many threads");
         let often = "ld.param.u32 %r1, [n]; setp.lt.s32 %p2, %r1, 100;";

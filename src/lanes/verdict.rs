@@ -423,6 +423,7 @@ fn judge_compiled(evidence: &Evidence) -> Judgement {
             let heavy = heavy && leader_side(evidence) >= LEADER;
             let (advice, reason) = match (heavy, starts) {
                 _ if evidence.is_bound => (Advice::Silent, "a threshold leaves out one lane at most"),
+                _ if evidence.index.reached == 0.0 => (Advice::Silent, "no number that was tried leads there"),
                 (true, true) => (Advice::Silent, "one lane starts a copy or a tensor operation, or waits for one"),
                 (true, false) => (Advice::Note, "one side never has more than one lane"),
                 (false, _) => (Advice::Silent, "one side never has more than one lane"),
@@ -477,6 +478,9 @@ fn usual(evidence: &Evidence) -> Option<&'static str> {
     }
     if evidence.is_strided {
         return Some("lanes take turns of the loop in equal steps, and at most one more than others");
+    }
+    if only.is_some() && evidence.index.reached == 0.0 {
+        return Some("no number that was tried leads there, and lanes only idle");
     }
     if only.is_some() && evidence.is_scan && evidence.index.threshold {
         return Some("a step of a scan over the lanes");

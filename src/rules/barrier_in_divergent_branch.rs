@@ -147,6 +147,21 @@ mod tests {
     }
 
     #[test]
+    fn a_barrier_that_both_sides_may_come_to_is_missed_by_those_that_may_get_past_it() {
+        let either = format!(
+            "and.b32 %r1, %t, 1;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra IN;\nsetp.eq.u32 %p2, %n, 0;\n@%p2 bra OUT;\nIN:\n\
+             {WAIT}OUT:\n{}",
+            work(9)
+        );
+        assert_eq!(
+            lint(&kernel(&either), &[]),
+            [
+                "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and goes on to other code"
+            ]
+        );
+    }
+
+    #[test]
     fn a_loop_in_steps_of_the_block_is_a_warning_that_says_when_it_is_safe() {
         let found = |body: &str| {
             let text = format!(

@@ -91,6 +91,14 @@ mod tests {
     }
 
     #[test]
+    fn what_both_sides_lead_to_is_no_side() {
+        // if (t % 8 == 0 || n == 0) { … }
+        let eighth = "and.b32 %r1, %t, 7; setp.eq.u32 %p1, %r1, 0;";
+        let either = format!("{eighth}\n@%p1 bra IN;\nsetp.ne.u32 %p2, %n, 0;\n@%p2 bra OUT;\nIN:\n{}OUT:", work(60));
+        assert!(lint(&kernel(&either), &[]).is_empty());
+    }
+
+    #[test]
     fn a_return_idles_lanes_as_well() {
         let log = kernel(&format!("{ODD}\n@%p1 bra END;\n{}", work(29)));
         let found = lint(&log, &[]);

@@ -95,6 +95,8 @@ pub struct Split {
     pub among: f64,
     /// Largest share.
     pub most: f64,
+    /// The share is the same in all environments that come there.
+    pub is_fixed: bool,
     /// Share of environments in which a quarter of the warps or more part.
     pub robust: f64,
     /// One fixed side never has more than one lane of a warp.
@@ -179,6 +181,7 @@ impl Split {
         #[allow(clippy::cast_precision_loss, reason = "a block has 32 warps")]
         let among = seen.warps as f64 / extent.warps().max(1) as f64;
         all.among = among;
+        all.is_fixed = shares.iter().all(|(_, share)| share == &shares[0].1);
         for (counts, share) in shares {
             all.mean += counts * share;
             all.most = all.most.max(share);

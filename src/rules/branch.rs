@@ -221,7 +221,9 @@ pub(super) fn warps_split(found: &Found<'_>, name: &str) -> (String, &'static st
         return (format!("every warp of {name} {splits}"), "s", "its");
     }
     let splits = if are_all { "split here" } else { "that get here split" };
-    (format!("{} of the warps of {name} {splits}", percent(split.mean)), "", "their")
+    // A mean over what was tried, such as the turns of a loop around it.
+    let about = if split.is_fixed { "" } else { "about " };
+    (format!("{about}{} of the warps of {name} {splits}", percent(split.mean)), "", "their")
 }
 
 /// `blocks of 256 threads`, or where not all of that is told, `assuming 256 threads per block (no bound found)`: the block that

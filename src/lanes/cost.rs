@@ -70,6 +70,31 @@ impl Traits {
 /// Iterations that are assumed of a loop.
 const TRIPS: f64 = 8.0;
 
+/// What is known of a function that is called.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Callee {
+    /// The weight of its code.
+    pub weight: f64,
+    /// Whoever calls it comes to a barrier for the whole block.
+    pub waits: bool,
+}
+
+/// Finds a function of the module by its name.
+pub type Callees<'c> = dyn Fn(&[u8]) -> Option<Callee> + 'c;
+
+/// Whether an instruction makes all threads of the block wait for each other: a barrier, or a call of what comes to one.
+#[must_use]
+pub fn waits(code: &Code<'_>, one: &Instruction, callees: &Callees<'_>) -> bool {
+    is_block_wide(code, one) || called(code, one, callees).is_some_and(|callee| callee.waits)
+}
+
+fn called(code: &Code<'_>, one: &Instruction, callees: &Callees<'_>) -> Option<Callee> {
+    match code.sources(one).first() {
+        Some(Operand::Symbol(name, _)) if one.op == Op::Call => callees(code.names[*name as usize]),
+        _ => None,
+    }
+}
+
 /// What a call is taken to cost where the callee is not in the module, and what a slow path adds.
 const CALL: f64 = 20.0;
 
@@ -91,9 +116,9 @@ pub struct Costs<'c> {
 const FEW: u32 = 64;
 
 impl<'c> Costs<'c> {
-    /// Weighs every block; `callee` tells the weight of a function of the module by its name.
+    /// Weighs every block.
     #[must_use]
-    pub fn new(code: &Code<'_>, cfg: &'c Cfg, callee: &dyn Fn(&[u8]) -> Option<f64>) -> Costs<'c> {
+    pub fn new(code: &Code<'_>, cfg: &'c Cfg, callees: &Callees<'_>) -> Costs<'c> {
         let weigh = |block: Block| {
             let mut side = Side::default();
             if cfg.is_cold(block) {
@@ -101,8 +126,11 @@ impl<'c> Costs<'c> {
             }
             for at in cfg.instructions(block) {
                 let one = &code.instructions[at as usize];
-                side.weight += weight(code, one) + extra(code, one, callee);
+                side.weight += weight(code, one) + extra(code, one, callees);
                 side.has = side.has.and(traits(code, one));
+                if one.op == Op::Call && waits(code, one, callees) {
+                    side.has = side.has.and(Traits::BARRIER);
+                }
             }
             if cfg.successors(block).len() > 1 {
                 side.has = side.has.and(Traits::NESTED);
@@ -235,12 +263,9 @@ fn weight(code: &Code<'_>, one: &Instruction) -> f64 {
 }
 
 /// What a call or a slow path costs beyond that.
-fn extra(code: &Code<'_>, one: &Instruction, callee: &dyn Fn(&[u8]) -> Option<f64>) -> f64 {
+fn extra(code: &Code<'_>, one: &Instruction, callees: &Callees<'_>) -> f64 {
     match one.op {
-        Op::Call => match code.sources(one).first() {
-            Some(Operand::Symbol(name, _)) => callee(code.names[*name as usize]).unwrap_or(CALL),
-            _ => CALL,
-        },
+        Op::Call => called(code, one, callees).map_or(CALL, |callee| callee.weight),
         _ if is_slow(one) => CALL,
         _ => 0.0,
     }

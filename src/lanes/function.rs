@@ -4,7 +4,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::Shape;
 use super::cfg::{Block, Cfg};
-use super::cost::{Costs, Side, Traits};
+use super::cost::{Callee, Callees, Costs, Side, Traits, waits};
 use super::eval::{Arguments, Evaluator, Found as Computed, Given, Mode};
 use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known, solve};
@@ -115,8 +115,8 @@ pub struct Task<'t> {
     pub which: Which,
     /// Whether the code was made from a source.
     pub is_source: bool,
-    /// The weight of a function of the module.
-    pub callee: &'t dyn Fn(&[u8]) -> Option<f64>,
+    /// The functions of the module.
+    pub callees: &'t Callees<'t>,
 }
 
 /// What a function passes to another one.
@@ -149,7 +149,7 @@ pub struct Found {
 pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     let code = task.code;
     let Some(cfg) = Cfg::new(code) else { return Found { not_followed: true, ..Found::default() } };
-    let mut costs = Costs::new(code, &cfg, task.callee);
+    let mut costs = Costs::new(code, &cfg, task.callees);
     let mut graph = Graph::new(code, &cfg);
     let decisions = decisions(code, &cfg, &mut graph);
     let passed = passed(code, &cfg, &mut graph, follows);
@@ -161,7 +161,7 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     let mut found: Vec<Branch> = Vec::new();
     let mut blocks: Vec<Block> = Vec::new();
     let mut at_block: HashMap<Block, u32> = HashMap::new();
-    let barriers = Barriers::find(code, &cfg);
+    let barriers = Barriers::find(code, &cfg, task.callees);
     for block in 0..cfg.end() {
         if decisions[block as usize].is_none() {
             continue;
@@ -362,11 +362,16 @@ fn passed(
     Some(calls)
 }
 
-/// The weight of a function's code, loops counted.
+/// What callers of a function have to know of its code: what it weighs, loops counted, and whether it comes to a barrier for
+/// the whole block whatever it is called with. `callees` tells of those that it calls itself.
 #[must_use]
-pub fn weight(code: &Code<'_>) -> Option<f64> {
+pub fn callee(code: &Code<'_>, callees: &Callees<'_>) -> Option<Callee> {
     let cfg = Cfg::new(code)?;
-    Some(Costs::new(code, &cfg, &|_| None).whole())
+    let weight = Costs::new(code, &cfg, &|_| None).whole();
+    let barriers = Barriers::find(code, &cfg, callees);
+    let always = std::iter::successors(Some(0), |block| Some(cfg.ipdom(*block)).filter(|next| *next < cfg.end()));
+    let waits = always.into_iter().any(|block| barriers.blocks.contains_key(&block));
+    Some(Callee { weight, waits })
 }
 
 /// A block's branch before it is looked at; `None` where the block has none.
@@ -884,11 +889,11 @@ struct Barriers {
 }
 
 impl Barriers {
-    fn find(code: &Code<'_>, cfg: &Cfg) -> Barriers {
+    fn find(code: &Code<'_>, cfg: &Cfg, callees: &Callees<'_>) -> Barriers {
         let mut blocks = HashMap::new();
         for block in (0..cfg.end()).filter(|block| cfg.is_reached(*block)) {
             let instructions = cfg.instructions(block).map(|at| &code.instructions[at as usize]);
-            let mut barriers = instructions.filter(|one| super::cost::is_block_wide(code, one));
+            let mut barriers = instructions.filter(|one| waits(code, one, callees));
             if let Some(first) = barriers.next() {
                 let more = u32::try_from(barriers.count()).unwrap_or(u32::MAX - 1);
                 blocks.insert(block, (first.at, 1 + more));

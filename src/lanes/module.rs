@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::Shape;
+use super::cost::Callee;
 use super::eval::Arguments;
 use super::function::{self, Among, Branch, Budget, Call, Task, Which, agreed, told_at_loop};
 use super::hints::Hints;
@@ -114,7 +115,7 @@ pub fn look(
 struct Plan<'m> {
     module: &'m Module,
     by_name: HashMap<&'m [u8], usize>,
-    weights: HashMap<&'m [u8], f64>,
+    callees: HashMap<&'m [u8], Callee>,
     /// For each function those of the module that it calls.
     calls: Vec<Vec<usize>>,
     /// Functions with branches.
@@ -126,7 +127,7 @@ impl<'m> Plan<'m> {
         let branching = module.functions.iter().filter(|one| one.branches > 0).count();
         let callable = (0..).zip(&module.functions).filter(|(_, one)| one.kind == Kind::Function);
         let by_name: HashMap<&[u8], usize> = callable.map(|(at, one)| (names.get(one.name), at)).collect();
-        let mut plan = Plan { module, by_name, weights: HashMap::new(), calls: Vec::new(), branching };
+        let mut plan = Plan { module, by_name, callees: HashMap::new(), calls: Vec::new(), branching };
         plan.calls = vec![Vec::new(); module.functions.len()];
         if plan.by_name.is_empty() {
             return plan;
@@ -137,10 +138,12 @@ impl<'m> Plan<'m> {
                 continue;
             }
             let code = read(module, one, &mut body);
+            // Those that it calls itself mostly stand before it.
+            let before = |name: &[u8]| plan.callees.get(name).copied();
             if one.kind == Kind::Function
-                && let Some(weight) = function::weight(&code)
+                && let Some(callee) = function::callee(&code, &before)
             {
-                plan.weights.insert(names.get(one.name), weight);
+                plan.callees.insert(names.get(one.name), callee);
             }
             let mut callees: Vec<usize> = code.callees().filter_map(|name| plan.by_name.get(name).copied()).collect();
             callees.sort_unstable();
@@ -222,7 +225,7 @@ impl<'m> Plan<'m> {
                 budget: Budget::of(one.body.len(), functions),
                 which,
                 is_source,
-                callee: &|name| self.weights.get(name).copied(),
+                callees: &|name| self.callees.get(name).copied(),
             };
             let looked = function::branches(&task, &follows);
             let callees = looked.calls.into_iter().filter_map(|Call { callee, arguments }| {

@@ -78,7 +78,7 @@ pub(super) fn judged(shape: Shape, text: &str) -> Vec<Branch> {
             budget: Budget::of(text.len(), 1),
             which: Which::All,
             is_source: false,
-            callee: &|_| None,
+            callees: &|_| None,
         };
         branches(&task, &|_| false).branches
     })

@@ -162,6 +162,20 @@ mod tests {
     }
 
     #[test]
+    fn a_function_that_waits_is_a_barrier_where_it_is_called() {
+        let called = |wait: &str| {
+            let swap =
+                format!(".func inner()\n{{\n{wait}ret;\n}}\n.func swap()\n{{\ncall inner;\nret;\n}}\n.visible .entry");
+            lint(&one_sided(FIRST_100, "call swap;\n").replacen(".visible .entry", &swap, 1), &[])
+        };
+        let found = called(WAIT);
+        assert!(found.len() == 1 && found[0].starts_with("error[barrier-in-divergent-branch] "), "{found:?}");
+        assert!(called("membar.cta;\n").is_empty());
+        let some = "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nbar.sync 0;\nL:\n";
+        assert!(called(some).is_empty(), "it may not come to it");
+    }
+
+    #[test]
     fn a_loop_in_steps_of_the_block_is_a_warning_that_says_when_it_is_safe() {
         let found = |body: &str| {
             let text = format!(

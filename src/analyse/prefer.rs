@@ -3,7 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::branches::{BranchId, Branches, Found, Loose};
-use crate::lanes::verdict::{Missed, Verdict};
+use crate::lanes::verdict::{Advice, Missed, Verdict};
 use crate::model::{Module, Report, base};
 use crate::parse::ptx::Spot;
 
@@ -20,9 +20,10 @@ pub(super) fn prefer_compiled(report: &Report, found: &mut Branches) {
     let mut dropped = vec![false; found.all.len()];
     // Barriers that PTX tells of, by the kernel and the line.
     let mut told: HashMap<(Option<u32>, u32), Vec<usize>> = HashMap::new();
-    let waits = |one: &Found<'_>| one.branch.judgement.is_some_and(|told| told.verdict == Verdict::BarrierInDivergent);
     for at in 0..found.all.len() {
-        let Some(one) = found.get(report, at).filter(|one| !is_source(one.module) && waits(one)) else { continue };
+        let Some(one) = found.get(report, at).filter(|one| !is_source(one.module) && tells(one).is_some()) else {
+            continue;
+        };
         if let Some(spots) = one.locations {
             told.entry((family(report, &one), spots.outer.line)).or_default().push(at);
         }
@@ -34,19 +35,27 @@ pub(super) fn prefer_compiled(report: &Report, found: &mut Branches) {
         if !function.is_ok_and(|function| is_covered(found.all[at].module, function)) {
             continue;
         }
-        if !waits(&one) {
+        let Some(advice) = tells(&one).filter(|_| !one.waits_behind()) else {
             dropped[at] = true;
             continue;
-        }
+        };
         let line = one.locations.map_or(0, |spots| spots.outer.line);
         for other in told.get(&(family(report, &one), line)).into_iter().flatten() {
-            let goes_on = found.get(report, *other).and_then(|other| other.branch.missed) == Some(Missed::GoesOn);
-            dropped[if goes_on { at } else { *other }] = true;
+            let is_louder = found.get(report, *other).is_some_and(|other| {
+                other.branch.missed == Some(Missed::GoesOn) && tells(&other).is_some_and(|other| other >= advice)
+            });
+            dropped[if is_louder { at } else { *other }] = true;
         }
     }
     let kept: Vec<BranchId> = (0..found.all.len()).filter(|at| !dropped[*at]).map(|at| found.all[at]).collect();
     found.all = kept;
     found.exchanges.retain(|loose: &Loose| !is_covered(loose.module, loose.function));
+}
+
+/// How loud a branch tells of a barrier that is missed.
+fn tells(one: &Found<'_>) -> Option<Advice> {
+    let judgement = one.branch.judgement.filter(|judgement| judgement.verdict == Verdict::BarrierInDivergent)?;
+    Some(judgement.advice).filter(|advice| *advice > Advice::Silent)
 }
 
 fn family(report: &Report, found: &Found<'_>) -> Option<u32> {

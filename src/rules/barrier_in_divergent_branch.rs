@@ -9,7 +9,6 @@ use super::Context;
 use super::branch::{Message, Says, cap, each, finding, ptx_label};
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
-use crate::lanes::cost::Traits;
 use crate::lanes::verdict::{Advice, Confidence, Missed, Verdict};
 
 /// The rule has no options.
@@ -53,24 +52,14 @@ pub fn loudest(found: &Found<'_>) -> Option<Level> {
 }
 
 /// How loud a source makes it: a barrier within what threads decide is wrong, and one that threads leave before is often meant.
-/// Where both sides come to one behind the statement, it is not this branch that decides.
 fn level_in_source(found: &Found<'_>, advice: Advice) -> Option<Level> {
-    let is_within = waits_within(found);
-    let (taken, other) = found.branch.sides?;
-    let is_shared = taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER);
     match advice {
         Advice::Silent => None,
-        _ if is_shared && !is_within => None,
+        _ if found.waits_behind() => None,
         Advice::Note => Some(Level::Note),
         // Who rounds the bound of a loop in steps of the block up to a multiple of them has it right.
-        Advice::Warn => Some(if is_within && !found.branch.is_strided { Level::Deny } else { Level::Warn }),
+        Advice::Warn => Some(if found.waits_within() && !found.branch.is_strided { Level::Deny } else { Level::Warn }),
     }
-}
-
-/// Whether a source has the barrier within the statement itself, so that nobody left before it.
-fn waits_within(found: &Found<'_>) -> bool {
-    let positions = found.module.positions();
-    positions.is_some_and(|all| all.statement(found.branch.at).is_some_and(|statement| all.waits_within(statement)))
 }
 
 /// Whether a barrier may wait for threads that have exited: that it does not is promised from 7.0 on.
@@ -91,7 +80,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     }
     let (does, help) = match found.function.arch {
         Some(arch) if exits && may_wait(&found) => (format!("exits, which {arch} may wait for"), EXIT),
-        _ if exits && waits_within(&found) => ("exits".to_owned(), GO_ON),
+        _ if exits && found.waits_within() => ("exits".to_owned(), GO_ON),
         _ if exits => ("exits".to_owned(), EXIT),
         _ if found.branch.missed == Some(Missed::Paired) => ("reaches another one".to_owned(), PAIRED),
         _ => ("goes on to other code".to_owned(), GO_ON),
@@ -126,7 +115,7 @@ const GO_ON: &str = "move the barrier out of the branch, and guard the work befo
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{human, human_with_log, kernel, lint, one_sided, sources, work};
+    use crate::rules::testing::{human, human_with_log, kernel, lint, one_sided, sources, with_log, work};
 
     const FIRST_100: &str = "setp.ge.u32 %p1, %t, 100;";
     const WAIT: &str = "bar.sync 0;\n";
@@ -159,6 +148,8 @@ mod tests {
             "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)",
             "for (int i = t; i < n; i += m)",
             "for (int i = t; i < s.n; i += blockDim.x)",
+            // Nothing tells the block, so it is one of so many threads.
+            "for (int i = t; i < n; i += 32)",
             "if (m > 7) o[0] = 2.f; for (int i = t; i < n; i += N)",
         ] {
             let all = found(&format!("{head} {{ o[i] = 1.f; __syncthreads(); o[i] += o[0]; }}"));
@@ -178,7 +169,7 @@ mod tests {
         assert!(rows.len() == 1 && rows[0].starts_with("warning["), "{rows:?}");
         for head in [
             "for (int i = t; i < n; i++)",
-            "for (int i = t; i < n; i += 32)",
+            "for (int i = t; i < n; i += 8)",
             "for (int i = 0; i < n && i != t; i++)",
             "for (int i = 0; i < t; i++)",
         ] {
@@ -206,6 +197,66 @@ mod tests {
                 "note[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and exits"
             ]
         );
+    }
+
+    /// What a source alone shows of the barriers of a kernel with this code.
+    fn in_source(attributes: &str, code: &str) -> Vec<String> {
+        let source = format!(
+            "__global__ void {attributes} k(float* o, int n) {{\n__shared__ float s[1024];\nint t = threadIdx.x;\ns[t] = o[t];\n\
+             {code}\no[t] = s[t ^ 1];\n}}\n"
+        );
+        let found = sources(&[("k.cu", &source)], &["--allow", "missing-launch-bounds"]);
+        found.into_iter().map(|line| line.split('[').next().unwrap_or_default().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_source_whose_block_nothing_tells_is_judged_in_the_usual_one() {
+        for code in [
+            "if (t < 100) { s[t] += 1.f; __syncthreads(); s[t] *= s[t ^ 2]; }",
+            "if (t < 128) { s[t] += 1.f; __syncthreads(); }",
+            "if (t < 128) { s[t] += 1.f; __syncthreads(); } else { s[t] -= 1.f; __syncthreads(); }",
+            "if (threadIdx.x < 32) { __syncthreads(); s[t] += 1.f; } else { s[t] = 0.f; }",
+            "if (threadIdx.x < 40) { __syncthreads(); }",
+            "switch (threadIdx.x / 32) { case 0: __syncthreads(); break; case 1: s[t] = 2.f; break; }",
+            "auto b = cooperative_groups::this_thread_block(); if (t < 64) { s[t] = 1.f; b.sync(); }",
+            "for (int k = t; k < n; k += 8) s[t] += o[k]; if (t < 100) { __syncthreads(); s[t] += s[t + 1]; }",
+            "if (threadIdx.y == 0) { s[t] += 1.f; __syncthreads(); }",
+        ] {
+            assert_eq!(in_source("", code), ["error"], "{code}");
+        }
+        let leaves = "if (t >= 128) return; s[t] += s[t + 1]; __syncthreads();";
+        assert_eq!(in_source("", leaves), ["warning"]);
+        assert_eq!(in_source("__launch_bounds__(256)", leaves), ["warning"]);
+        for code in [
+            "if (t < blockDim.x) { s[t] += 1.f; __syncthreads(); }",
+            "if (t < 256) { s[t] += 1.f; __syncthreads(); }",
+            "if (blockDim.x >= 512) { if (t < 256) s[t] += s[t + 256]; __syncthreads(); }",
+            "for (int k = blockDim.x / 2; k > 32; k >>= 1) { if (t < k) s[t] += s[t + k]; __syncthreads(); }",
+        ] {
+            assert_eq!(in_source("", code), [] as [&str; 0], "{code}");
+        }
+        assert_eq!(in_source("__launch_bounds__(128)", leaves), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn what_ptx_tells_is_not_silenced_by_a_source_that_does_not() {
+        let head = ".version 8.5\n.target sm_90\n.address_size 64\n.file 1 \"k.cu\"\n";
+        let ptx = one_sided(&format!("{FIRST_100}\n.loc 1 2 1"), &format!("{WAIT}{}", work(2)));
+        let ptx = head.to_owned() + ptx.split_once(".address_size 64").map_or("", |(_, rest)| rest);
+        let source = |line: &str| {
+            format!(
+                "extern \"C\" __global__ void k(float* o) {{ int t = threadIdx.x; float x = o[t];\n{line}\no[t] = x; }}\n"
+            )
+        };
+        for line in [
+            "if (t < 100) { __syncthreads(); x *= x; }",
+            "if (o[t] > 1.f) { __syncthreads(); x *= x; }",
+            "helper(t, &x);",
+        ] {
+            let found = with_log(&[("k.cu", &source(line))], &ptx, &[]);
+            let found: Vec<_> = found.iter().filter(|line| line.contains("[barrier-in-divergent")).collect();
+            assert!(found.len() == 1 && found[0].starts_with("error["), "{line}: {found:?}");
+        }
     }
 
     #[test]

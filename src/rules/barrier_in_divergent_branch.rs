@@ -41,13 +41,14 @@ pub fn loudest(found: &Found<'_>) -> Option<Level> {
     if found.module.positions().is_some() {
         return level_in_source(found, judgement.advice);
     }
+    let loud = cap(judgement)?;
     Some(match found.branch.missed? {
         Missed::Exits if may_wait(found) && judgement.confidence == Confidence::High => Level::Deny,
         Missed::Exits => Level::Note,
-        Missed::Paired => cap(judgement)?.min(Level::Warn),
+        Missed::Paired => loud.min(Level::Warn),
         // Who rounds the bound up to blocks has it right.
-        Missed::GoesOn if found.branch.is_strided => cap(judgement)?.min(Level::Warn),
-        Missed::GoesOn => cap(judgement)?,
+        Missed::GoesOn if found.branch.is_strided => loud.min(Level::Warn),
+        Missed::GoesOn => loud,
     })
 }
 
@@ -115,7 +116,7 @@ const GO_ON: &str = "move the barrier out of the branch, and guard the work befo
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{human, human_with_log, kernel, lint, one_sided, sources, with_log, work};
+    use crate::rules::testing::{human, human_with_log, json, kernel, lint, one_sided, sources, with_log, work};
 
     const FIRST_100: &str = "setp.ge.u32 %p1, %t, 100;";
     const WAIT: &str = "bar.sync 0;\n";
@@ -430,6 +431,14 @@ mod tests {
              setp.gt.s32 %p1, %r1, 0;\n@%p1 bra LOOP;\nPAST:\nneg.f32 %x, %x;"
         );
         assert_eq!(lint(&kernel(&guarded), &[]).len(), 1);
+        // Whoever misses the barriers of this one exits.
+        let strided = format!(
+            "setp.ge.u32 %p1, %t, %n;\n@%p1 bra END;\nmov.u32 %r2, %ntid.x;\nLOOP:\n{WAIT}add.f32 %x, %x, %x;\n{WAIT}\
+             add.u32 %t, %t, %r2;\nsetp.lt.u32 %p1, %t, %n;\n@%p1 bra LOOP;\nbra.uni END;"
+        );
+        let report = json(&kernel(&strided), &[]);
+        let found = report["findings"].as_array().expect("findings");
+        assert!(found.len() == 1 && found[0]["ptx_line"].is_u64(), "{found:?}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) fn prefer_compiled(report: &Report, found: &mut Branches) {
     }
     let kept: Vec<BranchId> = (0..found.all.len()).filter(|at| !dropped[*at]).map(|at| found.all[at]).collect();
     found.all = kept;
-    found.exchanges.retain(|loose: &Loose| !is_covered(loose.module, loose.function));
+    found.exchanges.retain(|loose| !is_covered(loose.module, loose.function) && !compiled.has_inlined(report, loose));
 }
 
 /// How loud a branch tells of a barrier that is missed.
@@ -133,6 +133,14 @@ impl Compiled {
             }
         }
         covered
+    }
+
+    /// Whether compiled code has the line of an exchange of a source: a short function may be nothing but that, and inlined.
+    fn has_inlined(&self, report: &Report, loose: &Loose) -> bool {
+        let module = report.modules.get(loose.module as usize).filter(|module| module.positions().is_some());
+        let name = module.and_then(|module| module.file(1)).map(base_name);
+        let line = loose.exchange.locations.map(|spots| spots.outer.line);
+        name.zip(line).is_some_and(|(name, line)| self.has_lines(name, (line, line)))
     }
 
     fn has_lines(&self, file: &[u8], (first, last): (u32, u32)) -> bool {

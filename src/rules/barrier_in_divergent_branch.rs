@@ -240,6 +240,40 @@ mod tests {
     }
 
     #[test]
+    fn macros_and_short_functions_of_the_file_hide_no_barrier() {
+        let found = |define: &str, code: &str| {
+            let source = format!(
+                "{define}\n__global__ void k(float* o, int n) {{\nint t = threadIdx.x;\n{code}\no[t] += o[t ^ 1];\n}}\n"
+            );
+            sources(&[("k.cu", &source)], &["--allow", "missing-launch-bounds"])
+        };
+        let told = "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and goes on to \
+                    other code";
+        for (define, code) in [
+            ("#define SYNC __syncthreads()", "if (t < 100) { SYNC; o[t] = 1.f; }"),
+            ("#define SYNC __syncthreads();", "if (t < 100) { SYNC o[t] = 1.f; }"),
+            ("#define TID threadIdx.x", "if (TID < 100) { __syncthreads(); o[TID] = 1.f; }"),
+            ("#define FEW (t < 100)", "if (FEW) { __syncthreads(); o[t] = 1.f; }"),
+            ("__device__ void wait() { __syncthreads(); }", "if (t < 100) { wait(); o[t] = 1.f; }"),
+            (
+                "#define SYNC __syncthreads()\n__device__ void wait(float* o) { o[1] = 2.f; SYNC; }",
+                "if (t < 100) wait(o);",
+            ),
+        ] {
+            assert_eq!(found(define, code), [told], "{define}: {code}");
+        }
+        for (define, code) in [
+            ("#define SYNC __syncthreads()", "SYNC; if (t < 100) o[t] = 1.f; SYNC;"),
+            ("#define SYNC __syncwarp()", "if (t < 100) { SYNC; o[t] = 1.f; }"),
+            ("#define FEW (blockIdx.x < 100)", "if (FEW) { __syncthreads(); o[t] = 1.f; }"),
+            ("__device__ void wait() { __syncthreads(); }", "wait(); if (t < 100) o[t] = 1.f; wait();"),
+            ("__device__ void wait() { __syncwarp(); }", "if (t < 100) { wait(); o[t] = 1.f; }"),
+        ] {
+            assert_eq!(found(define, code), [] as [&str; 0], "{define}: {code}");
+        }
+    }
+
+    #[test]
     fn what_ptx_tells_is_not_silenced_by_a_source_that_does_not() {
         let head = ".version 8.5\n.target sm_90\n.address_size 64\n.file 1 \"k.cu\"\n";
         let ptx = one_sided(&format!("{FIRST_100}\n.loc 1 2 1"), &format!("{WAIT}{}", work(2)));

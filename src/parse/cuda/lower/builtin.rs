@@ -388,8 +388,8 @@ impl<'u> Lowering<'_, 'u> {
     /// Whether whoever calls a function of the file comes to a barrier in it: it is short and has but one way through.
     fn waits(&self, one: &Device) -> bool {
         let text = self.text();
-        if one.body.len() > SHORT || text.get(one.body.clone()).is_none_or(|body| memmem::find(body, b"sync").is_none())
-        {
+        let names = text.get(one.body.clone()).is_some_and(|body| memmem::find(body, b"sync").is_some());
+        if one.body.len() > SHORT || !(names || self.file.macros.is_any()) {
             return false;
         }
         let tokens = self.file.tokens(&one.body);

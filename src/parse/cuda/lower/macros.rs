@@ -49,6 +49,11 @@ impl<'u> Macros<'u> {
         Macros { text, by_name }
     }
 
+    /// Whether there are some.
+    pub(super) fn is_any(&self) -> bool {
+        !self.by_name.is_empty()
+    }
+
     /// The tokens of a body with what its macros stand for, and where these are named.
     pub(super) fn expand(&self, body: Vec<Token>) -> (Vec<Token>, Vec<Use>) {
         if !body.iter().any(|token| self.meaning(*token, token.start).is_some()) {

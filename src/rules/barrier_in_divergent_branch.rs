@@ -292,6 +292,13 @@ mod tests {
             let found: Vec<_> = found.iter().filter(|line| line.contains("[barrier-in-divergent")).collect();
             assert!(found.len() == 1 && found[0].starts_with("error["), "{line}: {found:?}");
         }
+        // PTX without lines.
+        let ptx = one_sided(FIRST_100, &format!("{WAIT}{}", work(2)));
+        for (line, expected) in [("if (t < 100) { __syncthreads(); x *= x; }", 1), ("helper(t, &x);", 1)] {
+            let found = with_log(&[("k.cu", &source(line))], &ptx, &[]);
+            let told = found.iter().filter(|line| line.starts_with("error[barrier-in-divergent"));
+            assert_eq!(told.count(), expected, "{line}: {found:?}");
+        }
     }
 
     #[test]

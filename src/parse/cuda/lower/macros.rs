@@ -10,8 +10,18 @@ use super::{Unit, emit, weigh};
 /// Tokens of a body at most; a longer one is no short hand.
 const LONGEST: usize = 64;
 
-/// Tokens that one name may become, with the macros that its body names.
+/// Bytes of one that is looked at.
+const LONGEST_TEXT: usize = 1000;
+
+/// Tokens that one name may become, with the macros that its body names, and those more that a function may have.
 const MOST: usize = 512;
+const MOST_MORE: usize = 1 << 16;
+
+/// Macros within macros.
+const DEEPEST: usize = 16;
+
+/// Names that are looked for in every function.
+const MOST_TELLING: usize = 64;
 
 /// The macros of a file of which each is defined once, whatever `#if`s decide.
 pub(super) struct Macros<'u> {
@@ -60,12 +70,14 @@ impl<'u> Macros<'u> {
             return (body, Vec::new());
         }
         let mut all = Vec::with_capacity(body.len() + LONGEST);
+        let mut left = MOST_MORE;
         let mut uses = Vec::new();
         for token in body {
             let from = all.len();
-            let named = Named { at: token.start, most: from + MOST };
+            let named = Named { at: token.start, most: from + MOST.min(left) };
             if self.put(token, named, &mut Vec::new(), &mut all) {
                 uses.push(Use { tokens: (from, all.len()), name: token });
+                left = left.saturating_sub(all.len() - from);
             }
         }
         (all, uses)
@@ -74,7 +86,7 @@ impl<'u> Macros<'u> {
     /// Appends what a token stands for; whether that is something else. `open` are the macros whose bodies it stands in.
     fn put(&self, token: Token, named: Named, open: &mut Vec<&'u [u8]>, all: &mut Vec<Token>) -> bool {
         let name = token.of(self.text);
-        let is_open = open.contains(&name) || all.len() >= named.most;
+        let is_open = open.contains(&name) || open.len() == DEEPEST || all.len() >= named.most;
         let Some(body) = self.meaning(token, named.at).filter(|_| !is_open) else {
             all.push(token);
             return false;
@@ -92,15 +104,13 @@ impl<'u> Macros<'u> {
         let define = self.by_name.get(token.of(self.text)).filter(|_| token.kind == Kind::Word)?.as_ref()?;
         let (from, to) = define.body;
         // A macro holds from its definition on.
-        (define.parameters.is_none() && from < at as usize).then_some(())?;
+        (define.parameters.is_none() && from < at as usize && to - from <= LONGEST_TEXT).then_some(())?;
         let mut body = Vec::new();
         tokens(self.text, from, to, &mut body);
         let is_short = (1..=LONGEST).contains(&body.len());
-        (is_short && is_whole(&body) && body.iter().any(|token| self.is_code(*token))).then_some(body)
-    }
-
-    fn is_code(&self, token: Token) -> bool {
-        token.kind == Kind::Word && !matches!(token.of(self.text), b"_Pragma" | b"__attribute__" | b"__pragma")
+        let is_code = body.iter().any(|token| token.kind == Kind::Word)
+            && !body.iter().any(|token| matches!(token.of(self.text), b"_Pragma" | b"__attribute__" | b"__pragma"));
+        (is_short && is_code && is_whole(&body)).then_some(body)
     }
 }
 
@@ -123,7 +133,7 @@ pub(super) fn telling(text: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();
     each_change(text, &mut |name, define| {
         let body = define.filter(|one| one.parameters.is_none()).map(|one| &text[one.body.0..one.body.1]);
-        if body.is_some_and(emit::may_matter) {
+        if found.len() < MOST_TELLING && body.is_some_and(emit::may_matter) {
             found.push(name);
         }
     });
@@ -134,12 +144,7 @@ pub(super) fn telling(text: &[u8]) -> Vec<&[u8]> {
 fn each_change<'u>(text: &'u [u8], each: &mut dyn FnMut(&'u [u8], Option<Define>)) {
     let mut depth = 0_usize;
     let mut guard: Option<&[u8]> = None;
-    for at in memchr::memchr_iter(b'#', text) {
-        let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
-        if !text[line..at].iter().all(|byte| matches!(byte, b' ' | b'\t')) {
-            continue;
-        }
-        let own = &text[at..weigh::end_of_directive(text, at)];
+    for (at, own) in directives(text) {
         let (kind, rest) = name_and_rest(own);
         let before = guard.take();
         match kind {
@@ -161,6 +166,23 @@ fn each_change<'u>(text: &'u [u8], each: &mut dyn FnMut(&'u [u8], Option<Define>
             _ => {}
         }
     }
+}
+
+/// The directives of a text, each with its first byte.
+fn directives(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut line = 0;
+    std::iter::from_fn(move || {
+        while line < text.len() {
+            let at = line + text[line..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+            if text.get(at) == Some(&b'#') {
+                let end = weigh::end_of_directive(text, at);
+                line = end + 1;
+                return Some((at, &text[at..end]));
+            }
+            line = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length + 1);
+        }
+        None
+    })
 }
 
 fn first_word(text: &[u8]) -> &[u8] {
@@ -202,7 +224,9 @@ mod tests {
         for text in [
             "#define N 32 * M\nN",
             "#define FULL 0xffffffff\nFULL",
-            "#define UNROLL _Pragma\nUNROLL",
+            "#define UNROLL _Pragma(\"unroll\")\nUNROLL",
+            "#define MAYBE __attribute__((unused))\nMAYBE",
+            "// \\ #define SYNC wait()\nSYNC",
             "#define BEGIN if (x) {\nBEGIN",
             "#define SYNC(x) wait(x)\nSYNC",
             "#define SYNC wait()\n#undef SYNC\nSYNC",
@@ -215,5 +239,8 @@ mod tests {
         let wide: String =
             (0..40).map(|at| format!("#define M{at} {}\n", format!("M{} ", at + 1).repeat(50))).collect();
         assert!(expanded(&format!("{wide}M0")).len() < 10_000);
+        assert!(expanded(&format!("{wide}{}", "M0 ".repeat(10_000))).len() < 1_000_000);
+        let deep: String = (0..50_000).map(|at| format!("#define M{at} M{}\n", at + 1)).collect();
+        assert_eq!(expanded(&format!("{deep}M0")), "M16");
     }
 }

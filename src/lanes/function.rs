@@ -905,7 +905,11 @@ pub fn agreed(ways: Vec<Vec<Branch>>, among: Among) -> Vec<Branch> {
             let advice = match among {
                 _ if one.advice == two.advice => one.advice,
                 Among::Callers => one.advice.min(two.advice),
-                Among::Shapes => one.advice.max(two.advice).min(Advice::Note),
+                // A barrier is missed in one of them, whatever the others do.
+                Among::Launches if [one.verdict, two.verdict].contains(&Verdict::BarrierInDivergent) => {
+                    one.advice.max(two.advice)
+                }
+                Among::Shapes | Among::Launches => one.advice.max(two.advice).min(Advice::Note),
             };
             // What is told comes first; of what is as loud the worse verdict.
             if (two.advice, rank(two.verdict)) > (one.advice, rank(one.verdict)) {
@@ -928,6 +932,8 @@ pub enum Among {
     Shapes,
     /// Calls, all of which happen.
     Callers,
+    /// Blocks of launches, all of which happen.
+    Launches,
 }
 
 /// How bad a verdict is.

@@ -237,7 +237,11 @@ impl<'m> Plan<'m> {
                 break;
             }
         }
-        let among = if called { Among::Callers } else { Among::Shapes };
+        let among = match (called, shapes.told) {
+            (true, _) => Among::Callers,
+            (false, Told::Fully) => Among::Launches,
+            (false, _) => Among::Shapes,
+        };
         let mut branches = agreed(found, among);
         told_at_loop(&mut branches);
         let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();

@@ -390,6 +390,22 @@ mod tests {
     }
 
     #[test]
+    fn a_launch_that_misses_a_barrier_is_told_whatever_others_do() {
+        let told = |launches: &str| {
+            let source = format!(
+                "__global__ void k(float* o) {{ if (threadIdx.x < 64) {{ o[0] = 1.f; __syncthreads(); }} o[threadIdx.x] = 2.f; }}\n\
+                 void run(float* o) {{ {launches} }}\n"
+            );
+            sources(&[("k.cu", &source)], &["--allow", "launch"])
+        };
+        let miss = "error[barrier-in-divergent-branch] if its blocks are 256, part of a block of `k` misses the barrier behind this \
+                    branch and goes on to other code";
+        assert_eq!(told("k<<<9, 64>>>(o); k<<<9, 256>>>(o);"), [miss]);
+        assert_eq!(told("k<<<9, 256>>>(o); k<<<9, 64>>>(o);"), [miss]);
+        assert_eq!(told("k<<<9, 32>>>(o); k<<<9, 64>>>(o);"), [] as [&str; 0]);
+    }
+
+    #[test]
     fn the_label_says_what_is_assumed_of_the_block() {
         // A label goes on in the next line.
         let full = |source: &str| human_with_log(&[("k.cu", source)], "").replace(" : |", "");

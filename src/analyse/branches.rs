@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::prefer::prefer_compiled;
 use super::{BlockSource, Told};
 use crate::lanes::Shape;
+use crate::lanes::cost::Traits;
 use crate::lanes::function::{Branch, Which};
 use crate::lanes::module::{self, Looked, Shapes, dimensions, look};
 use crate::lanes::warp::{Exchange, of_module};
@@ -121,6 +122,20 @@ impl Found<'_> {
     #[must_use]
     pub fn ptx_line(&self) -> u32 {
         self.line_of(self.branch.at)
+    }
+
+    /// Whether a source has the barrier that threads miss within the statement itself, so that nobody left before it.
+    #[must_use]
+    pub fn waits_within(&self) -> bool {
+        let positions = self.module.positions();
+        positions.is_some_and(|all| all.statement(self.branch.at).is_some_and(|statement| all.waits_within(statement)))
+    }
+
+    /// Whether both sides come to one barrier behind the statement of a source: it is not this branch that decides, then.
+    #[must_use]
+    pub fn waits_behind(&self) -> bool {
+        let Some((taken, other)) = self.branch.sides else { return false };
+        taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER) && !self.waits_within()
     }
 
     /// The line of a byte of the function.
@@ -298,18 +313,12 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     let declared = told.first().and_then(|told| told.bounds?.max_threads);
     let most = one.bounds.max_threads.or(declared);
     let threads = most.map_or(USUAL, |most| most.clamp(1, 1024));
-    // Whether all threads of the block come to a barrier may depend on how many there are.
-    let is_open = module.positions().is_some() && waits(module, one);
-    let mut sizes = if is_open { vec![threads, 1024, 32] } else { vec![threads] };
-    sizes.retain(|size| *size <= most.map_or(1024, |_| threads));
-    sizes.dedup();
-    let of_sizes = |shape: &dyn Fn(u32) -> Shape| sizes.iter().map(|size| shape(*size)).collect::<Vec<Shape>>();
     // What is not told of z is 1, as in most blocks.
     let depth = z.unwrap_or(1);
-    let rest = |size: u32, told: u32| (size / told.max(1)).max(1);
+    let rest = |told: u32| (threads / told.max(1)).max(1);
     let partly = match (x, y) {
-        (Some(x), Some(y)) => of_sizes(&|size| shape(x, y, rest(size, x.saturating_mul(y)).min(64))),
-        (Some(x), None) => of_sizes(&|size| shape(x, rest(size, x.saturating_mul(depth)), depth)),
+        (Some(x), Some(y)) => vec![shape(x, y, rest(x.saturating_mul(y)).min(64))],
+        (Some(x), None) => vec![shape(x, rest(x.saturating_mul(depth)), depth)],
         (None, Some(y)) if y.saturating_mul(depth) > 1 => [16, 32, 8, 64].map(|x| shape(x, y, depth)).to_vec(),
         _ => Vec::new(),
     };
@@ -321,7 +330,7 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     let is_row = y == Some(1) && depth == 1;
     let dimensions = if is_row { 1 } else { dimensions(module, one) };
     if dimensions == 1 {
-        return Shapes { all: of_sizes(&|x| shape(x, 1, 1)), known: true, assumed: !is_open, told };
+        return Shapes { all: vec![shape(threads, 1, 1)], known: true, assumed: true, told };
     }
     let mut all: Vec<Shape> = [16, 32, 8, 64]
         .into_iter()
@@ -335,9 +344,4 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
         all.push(shape(threads, 1, 1));
     }
     Shapes { all, known: false, assumed: true, told }
-}
-
-/// Whether a function has a barrier.
-fn waits(module: &Module, one: &Function) -> bool {
-    memchr::memmem::find(&module.text[one.body.clone()], b"\nbar.").is_some()
 }

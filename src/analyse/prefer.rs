@@ -3,7 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::branches::{BranchId, Branches, Found, Loose};
-use crate::lanes::verdict::{Missed, Verdict};
+use crate::lanes::verdict::{Advice, Missed, Verdict};
 use crate::model::{Module, Report, base};
 use crate::parse::ptx::Spot;
 
@@ -18,15 +18,7 @@ pub(super) fn prefer_compiled(report: &Report, found: &mut Branches) {
     let covered = compiled.covered(report, found);
     let is_covered = |module: u32, function: u32| covered.contains(&(module, function));
     let mut dropped = vec![false; found.all.len()];
-    // Barriers that PTX tells of, by the kernel and the line.
-    let mut told: HashMap<(Option<u32>, u32), Vec<usize>> = HashMap::new();
-    let waits = |one: &Found<'_>| one.branch.judgement.is_some_and(|told| told.verdict == Verdict::BarrierInDivergent);
-    for at in 0..found.all.len() {
-        let Some(one) = found.get(report, at).filter(|one| !is_source(one.module) && waits(one)) else { continue };
-        if let Some(spots) = one.locations {
-            told.entry((family(report, &one), spots.outer.line)).or_default().push(at);
-        }
-    }
+    let mut told = Barriers::of(report, found);
     for at in 0..found.all.len() {
         let Some(one) = found.get(report, at).filter(|one| is_source(one.module)) else { continue };
         let function =
@@ -34,23 +26,87 @@ pub(super) fn prefer_compiled(report: &Report, found: &mut Branches) {
         if !function.is_ok_and(|function| is_covered(found.all[at].module, function)) {
             continue;
         }
-        if !waits(&one) {
+        let Some(advice) = tells(&one).filter(|_| !one.waits_behind()) else {
             dropped[at] = true;
             continue;
-        }
-        let line = one.locations.map_or(0, |spots| spots.outer.line);
-        for other in told.get(&(family(report, &one), line)).into_iter().flatten() {
-            let goes_on = found.get(report, *other).and_then(|other| other.branch.missed) == Some(Missed::GoesOn);
-            dropped[if goes_on { at } else { *other }] = true;
+        };
+        for other in told.beside(report, &one) {
+            let is_louder = found.get(report, other).is_some_and(|other| {
+                let is_as_loud = tells(&other).is_some_and(|other| other >= advice);
+                // Of two that are as loud the one with a line.
+                let counts = other.locations.is_some() || !one.waits_within();
+                other.branch.missed == Some(Missed::GoesOn) && is_as_loud && counts
+            });
+            dropped[if is_louder { at } else { other }] = true;
         }
     }
     let kept: Vec<BranchId> = (0..found.all.len()).filter(|at| !dropped[*at]).map(|at| found.all[at]).collect();
     found.all = kept;
-    found.exchanges.retain(|loose: &Loose| !is_covered(loose.module, loose.function));
+    found.exchanges.retain(|loose| !is_covered(loose.module, loose.function) && !compiled.has_inlined(report, loose));
+}
+
+/// How loud a branch tells of a barrier that is missed.
+fn tells(one: &Found<'_>) -> Option<Advice> {
+    let judgement = one.branch.judgement.filter(|judgement| judgement.verdict == Verdict::BarrierInDivergent)?;
+    Some(judgement.advice).filter(|advice| *advice > Advice::Silent)
 }
 
 fn family(report: &Report, found: &Found<'_>) -> Option<u32> {
     report.kernels.get(found.function.kernel? as usize)?.family
+}
+
+/// Barriers that PTX tells of.
+#[derive(Default)]
+struct Barriers {
+    /// By the kernel and the line.
+    at_line: HashMap<(Option<u32>, u32), Vec<usize>>,
+    /// Of PTX without lines: by the kernel, those of each of its functions, in order.
+    unplaced: HashMap<u32, Vec<Vec<usize>>>,
+    /// The statements of sources that were asked for by the kernel, in order.
+    asked: HashMap<u32, Vec<(u32, u32)>>,
+}
+
+impl Barriers {
+    fn of(report: &Report, found: &Branches) -> Barriers {
+        let mut barriers = Barriers::default();
+        let mut last = None;
+        for at in 0..found.all.len() {
+            let Some(one) = found.get(report, at).filter(|one| one.module.positions().is_none()) else { continue };
+            let family = family(report, &one);
+            match (one.locations, family) {
+                _ if tells(&one).is_none() => {}
+                (Some(spots), _) => barriers.at_line.entry((family, spots.outer.line)).or_default().push(at),
+                (None, Some(family)) => {
+                    let id = found.all[at];
+                    let lists = barriers.unplaced.entry(family).or_default();
+                    match lists.last_mut().filter(|_| last == Some((id.module, id.looked))) {
+                        Some(list) => list.push(at),
+                        None => lists.push(vec![at]),
+                    }
+                    last = Some((id.module, id.looked));
+                }
+                (None, None) => {}
+            }
+        }
+        barriers
+    }
+
+    /// Those at the line of what a source tells; of PTX without lines, that which stands as far on in its function.
+    fn beside(&mut self, report: &Report, one: &Found<'_>) -> Vec<usize> {
+        let (family, line) = (family(report, one), one.locations.map_or(0, |spots| spots.outer.line));
+        let mut all = self.at_line.get(&(family, line)).cloned().unwrap_or_default();
+        let statement = one.module.positions().and_then(|positions| positions.statement(one.branch.at));
+        let (Some(family), Some(statement)) = (family, statement) else { return all };
+        let Some(lists) = self.unplaced.get(&family) else { return all };
+        // The branch before a loop and the one that leaves it are one statement.
+        let (asked, statement) = (self.asked.entry(family).or_default(), (one.module.input, statement.start));
+        let number = asked.iter().position(|known| *known == statement).unwrap_or(asked.len());
+        if number == asked.len() {
+            asked.push(statement);
+        }
+        all.extend(lists.iter().filter_map(|list| list.get(number)));
+        all
+    }
 }
 
 /// What compiled code there is.
@@ -124,6 +180,14 @@ impl Compiled {
             }
         }
         covered
+    }
+
+    /// Whether compiled code has the line of an exchange of a source: a short function may be nothing but that, and inlined.
+    fn has_inlined(&self, report: &Report, loose: &Loose) -> bool {
+        let module = report.modules.get(loose.module as usize).filter(|module| module.positions().is_some());
+        let name = module.and_then(|module| module.file(1)).map(base_name);
+        let line = loose.exchange.locations.map(|spots| spots.outer.line);
+        name.zip(line).is_some_and(|(name, line)| self.has_lines(name, (line, line)))
     }
 
     fn has_lines(&self, file: &[u8], (first, last): (u32, u32)) -> bool {

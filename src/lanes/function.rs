@@ -55,7 +55,8 @@ pub struct Branch {
     pub to_end: bool,
     /// A barrier stands in a loop whose threads start no more than a step apart, and it decides how many turns they take.
     pub is_strided: bool,
-    /// It leaves out threads past the end of a row of the grid, and a row of the block is shorter than a warp.
+    /// It leaves out threads past the end of a row of the grid, and a row of the block, or of one of them, is shorter than a
+    /// warp.
     pub checks_row: bool,
     /// The block that it was looked at in.
     pub shape: Shape,
@@ -969,27 +970,25 @@ pub fn agreed(ways: Vec<Vec<Branch>>, among: Among) -> Vec<Branch> {
     let mut agreed = ways.next().unwrap_or_default();
     for other in ways {
         for (branch, again) in agreed.iter_mut().zip(other) {
+            branch.checks_row |= again.checks_row;
             let (Some(one), Some(two)) = (branch.judgement, again.judgement) else {
                 branch.judgement = None;
                 continue;
             };
-            if among == Among::Sizes {
-                // A barrier is missed if it is so in blocks of every size.
-                let is_missed = |judgement: Judgement| judgement.verdict == Verdict::BarrierInDivergent;
-                if is_missed(one) != is_missed(two) {
-                    branch.judgement = Some(Judgement { advice: Advice::Silent, ..one });
-                }
-                continue;
-            }
             let differ = one.verdict != two.verdict;
             let advice = match among {
                 _ if one.advice == two.advice => one.advice,
                 Among::Callers => one.advice.min(two.advice),
-                Among::Shapes | Among::Sizes => one.advice.max(two.advice).min(Advice::Note),
+                // A barrier is missed in one of them, whatever the others do.
+                Among::Launches if [one.verdict, two.verdict].contains(&Verdict::BarrierInDivergent) => {
+                    one.advice.max(two.advice)
+                }
+                Among::Shapes | Among::Launches => one.advice.max(two.advice).min(Advice::Note),
             };
             // What is told comes first; of what is as loud the worse verdict.
             if (two.advice, rank(two.verdict)) > (one.advice, rank(one.verdict)) {
-                *branch = Branch { chain: branch.chain, guards: branch.guards, ..again };
+                let Branch { chain, guards, checks_row, .. } = *branch;
+                *branch = Branch { chain, guards, checks_row, ..again };
             }
             if let Some(judgement) = &mut branch.judgement {
                 judgement.advice = advice;
@@ -1007,8 +1006,8 @@ pub enum Among {
     Shapes,
     /// Calls, all of which happen.
     Callers,
-    /// Sizes of the block, of which one may be the kernel's; the first is the usual one.
-    Sizes,
+    /// Blocks of launches, all of which happen.
+    Launches,
 }
 
 /// How bad a verdict is.

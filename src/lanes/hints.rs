@@ -27,6 +27,8 @@ enum Held {
     InRows(u64),
     /// A sum of places along the axes, which only says whether all are 0.
     Sum,
+    /// A place in y or z at first, and then another: a loop counts it.
+    Counted,
 }
 
 /// What the code says of its block.
@@ -36,9 +38,14 @@ pub struct Hints {
     pub x: Option<u32>,
     /// The least step of a loop that starts at the thread's place in the block, or in x.
     pub step: Option<u32>,
+    /// The same in y.
+    pub down: Option<u32>,
     /// The places in y and z matter only for the place in the whole block: who writes that has blocks of one row in mind.
     pub is_flat: bool,
 }
+
+/// Threads that a block has at least: a loop in shorter steps counts the lanes of a part of a warp, or is unrolled.
+const LEAST: u32 = 32;
 
 /// Rounds over the instructions: a place is made of no more.
 const ROUNDS: usize = 6;
@@ -53,9 +60,7 @@ impl Hints {
         for one in &code.instructions {
             let sources = code.sources(one);
             let makes = made(&held, one.op, sources);
-            let is_place =
-                |held: Held| matches!(held, Held::Tid(1 | 2) | Held::Plane | Held::Rows(_) | Held::Lines | Held::Sum);
-            let uses = sources.iter().map(|operand| of(&held, operand)).any(is_place);
+            let uses = sources.iter().map(|operand| of(&held, operand)).any(is_below);
             // Whether it is the first thread, or one of another number.
             let tests = one.op == Op::Setp && matches!(one.cond, Cond::Eq | Cond::Ne);
             let asks = sources
@@ -72,7 +77,10 @@ impl Hints {
         // A shorter row may be that of a tile in memory as well. One of a warp or more parts no warp, however long it is.
         let counts = rows.contains(&32) && rows.iter().all(|length| *length >= 32);
         hints.x = (counts || code.instructions.iter().any(|one| is_of_warp(code, &held, one))).then_some(32);
-        hints.step = step(code, &held);
+        hints.step = step(code, &held, |held| matches!(held, Held::Tid(0) | Held::Flat | Held::InRows(_)));
+        if !hints.is_flat {
+            hints.down = step(code, &held, |held| held == Held::Tid(1));
+        }
         hints
     }
 
@@ -84,15 +92,21 @@ impl Hints {
         let is_row = all.len() == 1 && first.y * first.z == 1;
         let line = |x: u32| vec![Shape { x, y: 1, z: 1, ..first }];
         if is_row || self.is_flat {
-            let step = self.step.filter(|step| *step < threads);
+            let step = self.step.filter(|step| (LEAST..threads).contains(step));
             return match step {
                 Some(step) => Some(line(step)),
                 None => (!is_row).then(|| line(threads)),
             };
         }
         let x = self.x.or(self.step).filter(|x| threads.is_multiple_of(*x) && *x <= threads)?;
-        Some(vec![Shape { x, y: threads / x, z: 1, ..first }])
+        let y = self.down.filter(|y| (LEAST..=threads).contains(&(x * y))).unwrap_or(threads / x);
+        Some(vec![Shape { x, y, z: 1, ..first }])
     }
+}
+
+/// Whether it is a place in y or z, or made of one.
+fn is_below(held: Held) -> bool {
+    matches!(held, Held::Tid(1 | 2) | Held::Plane | Held::Rows(_) | Held::Lines | Held::Sum | Held::Counted)
 }
 
 /// Whether all 32 lanes of a warp take part: with tensor cores, and in an exchange between the halves of the warp.
@@ -101,7 +115,7 @@ fn is_of_warp(code: &Code<'_>, held: &[Held], one: &Instruction) -> bool {
     one.op.is_tensor() || (one.op == Op::Shfl && !one.mods.is_index() && by == Held::Number(16))
 }
 
-/// For each register what it holds.
+/// For each register what it holds: that of several definitions is only known to have been a place.
 fn held(code: &Code<'_>) -> Vec<Held> {
     let mut count = vec![0_u8; code.registers as usize];
     for one in &code.instructions {
@@ -116,10 +130,13 @@ fn held(code: &Code<'_>) -> Vec<Held> {
         let mut changed = false;
         for one in &code.instructions {
             let [Operand::Register(Reg(to))] = *code.destinations(one) else { continue };
+            let mut makes = made(&held, one.op, code.sources(one));
             if count[to as usize] != 1 || one.guard.is_some() {
-                continue;
+                if !is_below(makes) {
+                    continue;
+                }
+                makes = Held::Counted;
             }
-            let makes = made(&held, one.op, code.sources(one));
             changed |= std::mem::replace(&mut held[to as usize], makes) != makes;
         }
         if !changed {
@@ -183,8 +200,7 @@ fn made(held: &[Held], op: Op, sources: &[Operand]) -> Held {
 }
 
 /// The least step of the registers that hold the thread's place first and are then counted up by a constant.
-fn step(code: &Code<'_>, held: &[Held]) -> Option<u32> {
-    let is_place = |held: Held| matches!(held, Held::Tid(0) | Held::Flat | Held::InRows(_));
+fn step(code: &Code<'_>, held: &[Held], is_place: impl Fn(Held) -> bool) -> Option<u32> {
     let mut starts = vec![false; code.registers as usize];
     let mut definitions = vec![0_u8; code.registers as usize];
     for one in &code.instructions {
@@ -278,8 +294,28 @@ mod tests {
         assert_eq!(strided(64).refine(&[tile(256, 1)]), Some(vec![tile(64, 1)]));
         assert_eq!(strided(512).refine(&[tile(256, 1)]), None, "several at a time");
         assert_eq!(strided(1).step, None, "every thread to the end");
+        for short in [4, 8, 16] {
+            assert_eq!(strided(short).refine(&[tile(256, 1)]), None, "{short} lanes of a warp share the work");
+        }
         let unrolled = "mov.u32 %r4, %r1; @%p2 bra L; add.s32 %r4, %r1, 32;
             L: add.s32 %r5, %r4, 64; mov.u32 %r4, %r5; setp.lt.s32 %p1, %r4, %r9; @%p1 bra L;";
         assert_eq!(hints(unrolled).step, Some(32));
+    }
+
+    #[test]
+    fn loops_in_both_directions_step_by_the_block_in_each() {
+        let strided = |step: &str| {
+            hints(&format!(
+                "mov.u32 %r4, %tid.x; mov.u32 %r5, %r2; L: add.s32 %r4, %r4, 16; {step}
+                 setp.lt.s32 %p1, %r4, %r9; setp.lt.s32 %p2, %r5, %r8; @%p1 bra L; @%p2 bra L;"
+            ))
+        };
+        let all = [tile(16, 16), tile(32, 8)];
+        let both = strided("add.s32 %r5, %r5, 16;");
+        assert_eq!((both.is_flat, both.step, both.down), (false, Some(16), Some(16)));
+        assert_eq!(both.refine(&all), Some(vec![tile(16, 16)]));
+        assert_eq!(strided("add.s32 %r5, %r5, 4;").refine(&all), Some(vec![tile(16, 4)]));
+        assert_eq!(strided("add.s32 %r5, %r5, 1;").refine(&all), Some(vec![tile(16, 16)]), "no step of a block");
+        assert_eq!(strided("add.s32 %r5, %r5, 64;").refine(&all), Some(vec![tile(16, 16)]), "more than there are");
     }
 }

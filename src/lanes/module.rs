@@ -30,7 +30,7 @@ pub enum Told {
 pub struct Shapes {
     /// One that is known, or is assumed; or several, of which one may be the kernel's.
     pub all: Vec<Shape>,
-    /// Whether something tells it. Of several, then, it is only the size that nothing tells.
+    /// Whether it is one: told, or the usual one.
     pub known: bool,
     /// Whether its size is assumed, so that what the code says of it counts.
     pub assumed: bool,
@@ -235,15 +235,15 @@ impl<'m> Plan<'m> {
             calls.extend(callees);
             found.push(looked.branches);
             not_followed |= looked.not_followed;
-            // What is silent in the shape that parts warps most is not looked at in the others.
-            if !looked.reports {
+            // What is silent in the shape that parts warps most is not looked at in the others; each launch counts.
+            if !looked.reports && (called || shapes.told != Told::Fully) {
                 break;
             }
         }
-        let among = match (called, shapes.known) {
+        let among = match (called, shapes.told) {
             (true, _) => Among::Callers,
-            (false, true) => Among::Sizes,
-            (false, false) => Among::Shapes,
+            (false, Told::Fully) => Among::Launches,
+            (false, _) => Among::Shapes,
         };
         let mut branches = agreed(found, among);
         told_at_loop(&mut branches);

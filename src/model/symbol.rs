@@ -306,19 +306,33 @@ fn signature_name(text: &str) -> Option<&str> {
     (open > start).then(|| &head[start..])
 }
 
+/// The last part of a name; of an operator, which says nothing alone, with its class, and of a lambda's with its function.
 fn without_namespaces(text: &str) -> &str {
-    let mut start = 0;
+    let mut starts = [0; 3];
     let mut depth = 0_i32;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'<' | b'(' | b'[' | b'{' => depth += 1,
             b'>' | b')' | b']' | b'}' => depth -= 1,
-            b':' if depth == 0 => start = at + 1,
+            b':' if depth == 0 && text[at + 1..].starts_with(|c| c != ':') => starts = [starts[1], starts[2], at + 1],
             _ => {}
         }
     }
     // An operator's name may hold any of these; then the whole name is the best there is.
-    if depth == 0 && start < text.len() { &text[start..] } else { text }
+    if depth != 0 {
+        return text;
+    }
+    let [function, class, own] = starts.map(|start| &text[start..]);
+    let is_operator = own.strip_prefix("operator").is_some_and(|rest| rest.starts_with(|c: char| !is_word(c)));
+    match is_operator {
+        false => own,
+        true if class.starts_with('{') => function,
+        true => class,
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// First byte position outside template arguments where `found` holds for the rest of the text.
@@ -578,8 +592,11 @@ mod tests {
             ("void k<(bool)1, (ggml_type)-2>(int)", "k<true, -2>"),
             ("_Z1kIN3cub17_V_300500_SM_800_8NullTypeEEvv", "k<cub::NullType>"),
             ("_Z1kIN4cuda3std3__44plusIvEEEvv", "k<cuda::std::plus<void>>"),
-            ("_ZZ4mainENKUlvE_clEv", "operator() const"),
-            ("_ZN1AcvfEv", "operator float"),
+            ("_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator() const"),
+            ("_ZN1n6SquareclEi", "Square::operator()"),
+            ("_ZN1n6SquareplERKS0_", "Square::operator+"),
+            ("_Z15operator_kernelPf", "operator_kernel"),
+            ("_ZN1AcvfEv", "A::operator float"),
             ("_Z1fIiEDTplfp_fp_ET_S0_", "f<int>"),
             ("_Z1kIDF16_EvT_", "k<_Float16>"),
         ] {

@@ -9,7 +9,6 @@ use super::Context;
 use super::branch::{Message, Says, cap, each, finding, ptx_label};
 use crate::analyse::Found;
 use crate::finding::{Finding, Hit, Level};
-use crate::lanes::cost::Traits;
 use crate::lanes::verdict::{Advice, Confidence, Missed, Verdict};
 
 /// The rule has no options.
@@ -42,35 +41,26 @@ pub fn loudest(found: &Found<'_>) -> Option<Level> {
     if found.module.positions().is_some() {
         return level_in_source(found, judgement.advice);
     }
+    let loud = cap(judgement)?;
     Some(match found.branch.missed? {
         Missed::Exits if may_wait(found) && judgement.confidence == Confidence::High => Level::Deny,
         Missed::Exits => Level::Note,
-        Missed::Paired => cap(judgement)?.min(Level::Warn),
+        Missed::Paired => loud.min(Level::Warn),
         // Who rounds the bound up to blocks has it right.
-        Missed::GoesOn if found.branch.is_strided => cap(judgement)?.min(Level::Warn),
-        Missed::GoesOn => cap(judgement)?,
+        Missed::GoesOn if found.branch.is_strided => loud.min(Level::Warn),
+        Missed::GoesOn => loud,
     })
 }
 
 /// How loud a source makes it: a barrier within what threads decide is wrong, and one that threads leave before is often meant.
-/// Where both sides come to one behind the statement, it is not this branch that decides.
 fn level_in_source(found: &Found<'_>, advice: Advice) -> Option<Level> {
-    let is_within = waits_within(found);
-    let (taken, other) = found.branch.sides?;
-    let is_shared = taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER);
     match advice {
         Advice::Silent => None,
-        _ if is_shared && !is_within => None,
+        _ if found.waits_behind() => None,
         Advice::Note => Some(Level::Note),
         // Who rounds the bound of a loop in steps of the block up to a multiple of them has it right.
-        Advice::Warn => Some(if is_within && !found.branch.is_strided { Level::Deny } else { Level::Warn }),
+        Advice::Warn => Some(if found.waits_within() && !found.branch.is_strided { Level::Deny } else { Level::Warn }),
     }
-}
-
-/// Whether a source has the barrier within the statement itself, so that nobody left before it.
-fn waits_within(found: &Found<'_>) -> bool {
-    let positions = found.module.positions();
-    positions.is_some_and(|all| all.statement(found.branch.at).is_some_and(|statement| all.waits_within(statement)))
 }
 
 /// Whether a barrier may wait for threads that have exited: that it does not is promised from 7.0 on.
@@ -91,7 +81,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     }
     let (does, help) = match found.function.arch {
         Some(arch) if exits && may_wait(&found) => (format!("exits, which {arch} may wait for"), EXIT),
-        _ if exits && waits_within(&found) => ("exits".to_owned(), GO_ON),
+        _ if exits && found.waits_within() => ("exits".to_owned(), GO_ON),
         _ if exits => ("exits".to_owned(), EXIT),
         _ if found.branch.missed == Some(Missed::Paired) => ("reaches another one".to_owned(), PAIRED),
         _ => ("goes on to other code".to_owned(), GO_ON),
@@ -126,7 +116,7 @@ const GO_ON: &str = "move the barrier out of the branch, and guard the work befo
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{human, human_with_log, kernel, lint, one_sided, sources, work};
+    use crate::rules::testing::{human, human_with_log, json, kernel, lint, one_sided, sources, with_log, work};
 
     const FIRST_100: &str = "setp.ge.u32 %p1, %t, 100;";
     const WAIT: &str = "bar.sync 0;\n";
@@ -188,6 +178,8 @@ mod tests {
             "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)",
             "for (int i = t; i < n; i += m)",
             "for (int i = t; i < s.n; i += blockDim.x)",
+            // Nothing tells the block, so it is one of so many threads.
+            "for (int i = t; i < n; i += 32)",
             "if (m > 7) o[0] = 2.f; for (int i = t; i < n; i += N)",
         ] {
             let all = found(&format!("{head} {{ o[i] = 1.f; __syncthreads(); o[i] += o[0]; }}"));
@@ -207,7 +199,7 @@ mod tests {
         assert!(rows.len() == 1 && rows[0].starts_with("warning["), "{rows:?}");
         for head in [
             "for (int i = t; i < n; i++)",
-            "for (int i = t; i < n; i += 32)",
+            "for (int i = t; i < n; i += 8)",
             "for (int i = 0; i < n && i != t; i++)",
             "for (int i = 0; i < t; i++)",
         ] {
@@ -235,6 +227,107 @@ mod tests {
                 "note[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and exits"
             ]
         );
+    }
+
+    /// What a source alone shows of the barriers of a kernel with this code.
+    fn in_source(attributes: &str, code: &str) -> Vec<String> {
+        let source = format!(
+            "__global__ void {attributes} k(float* o, int n) {{\n__shared__ float s[1024];\nint t = threadIdx.x;\ns[t] = o[t];\n\
+             {code}\no[t] = s[t ^ 1];\n}}\n"
+        );
+        let found = sources(&[("k.cu", &source)], &["--allow", "missing-launch-bounds"]);
+        found.into_iter().map(|line| line.split('[').next().unwrap_or_default().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_source_whose_block_nothing_tells_is_judged_in_the_usual_one() {
+        for code in [
+            "if (t < 100) { s[t] += 1.f; __syncthreads(); s[t] *= s[t ^ 2]; }",
+            "if (t < 128) { s[t] += 1.f; __syncthreads(); }",
+            "if (t < 128) { s[t] += 1.f; __syncthreads(); } else { s[t] -= 1.f; __syncthreads(); }",
+            "if (threadIdx.x < 32) { __syncthreads(); s[t] += 1.f; } else { s[t] = 0.f; }",
+            "if (threadIdx.x < 40) { __syncthreads(); }",
+            "switch (threadIdx.x / 32) { case 0: __syncthreads(); break; case 1: s[t] = 2.f; break; }",
+            "auto b = cooperative_groups::this_thread_block(); if (t < 64) { s[t] = 1.f; b.sync(); }",
+            "for (int k = t; k < n; k += 8) s[t] += o[k]; if (t < 100) { __syncthreads(); s[t] += s[t + 1]; }",
+            "if (threadIdx.y == 0) { s[t] += 1.f; __syncthreads(); }",
+        ] {
+            assert_eq!(in_source("", code), ["error"], "{code}");
+        }
+        let leaves = "if (t >= 128) return; s[t] += s[t + 1]; __syncthreads();";
+        assert_eq!(in_source("", leaves), ["warning"]);
+        assert_eq!(in_source("__launch_bounds__(256)", leaves), ["warning"]);
+        for code in [
+            "if (t < blockDim.x) { s[t] += 1.f; __syncthreads(); }",
+            "if (t < 256) { s[t] += 1.f; __syncthreads(); }",
+            "if (blockDim.x >= 512) { if (t < 256) s[t] += s[t + 256]; __syncthreads(); }",
+            "for (int k = blockDim.x / 2; k > 32; k >>= 1) { if (t < k) s[t] += s[t + k]; __syncthreads(); }",
+        ] {
+            assert_eq!(in_source("", code), [] as [&str; 0], "{code}");
+        }
+        assert_eq!(in_source("__launch_bounds__(128)", leaves), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn macros_and_short_functions_of_the_file_hide_no_barrier() {
+        let found = |define: &str, code: &str| {
+            let source = format!(
+                "{define}\n__global__ void k(float* o, int n) {{\nint t = threadIdx.x;\n{code}\no[t] += o[t ^ 1];\n}}\n"
+            );
+            sources(&[("k.cu", &source)], &["--allow", "missing-launch-bounds"])
+        };
+        let told = "error[barrier-in-divergent-branch] part of a block of `k` misses the barrier behind this branch and goes on to \
+                    other code";
+        for (define, code) in [
+            ("#define SYNC __syncthreads()", "if (t < 100) { SYNC; o[t] = 1.f; }"),
+            ("#define SYNC __syncthreads();", "if (t < 100) { SYNC o[t] = 1.f; }"),
+            ("#define TID threadIdx.x", "if (TID < 100) { __syncthreads(); o[TID] = 1.f; }"),
+            ("#define FEW (t < 100)", "if (FEW) { __syncthreads(); o[t] = 1.f; }"),
+            ("__device__ void wait() { __syncthreads(); }", "if (t < 100) { wait(); o[t] = 1.f; }"),
+            (
+                "#define SYNC __syncthreads()\n__device__ void wait(float* o) { o[1] = 2.f; SYNC; }",
+                "if (t < 100) wait(o);",
+            ),
+        ] {
+            assert_eq!(found(define, code), [told], "{define}: {code}");
+        }
+        for (define, code) in [
+            ("#define SYNC __syncthreads()", "SYNC; if (t < 100) o[t] = 1.f; SYNC;"),
+            ("#define SYNC __syncwarp()", "if (t < 100) { SYNC; o[t] = 1.f; }"),
+            ("#define FEW (blockIdx.x < 100)", "if (FEW) { __syncthreads(); o[t] = 1.f; }"),
+            ("__device__ void wait() { __syncthreads(); }", "wait(); if (t < 100) o[t] = 1.f; wait();"),
+            ("__device__ void wait() { __syncwarp(); }", "if (t < 100) { wait(); o[t] = 1.f; }"),
+        ] {
+            assert_eq!(found(define, code), [] as [&str; 0], "{define}: {code}");
+        }
+    }
+
+    #[test]
+    fn what_ptx_tells_is_not_silenced_by_a_source_that_does_not() {
+        let head = ".version 8.5\n.target sm_90\n.address_size 64\n.file 1 \"k.cu\"\n";
+        let ptx = one_sided(&format!("{FIRST_100}\n.loc 1 2 1"), &format!("{WAIT}{}", work(2)));
+        let ptx = head.to_owned() + ptx.split_once(".address_size 64").map_or("", |(_, rest)| rest);
+        let source = |line: &str| {
+            format!(
+                "extern \"C\" __global__ void k(float* o) {{ int t = threadIdx.x; float x = o[t];\n{line}\no[t] = x; }}\n"
+            )
+        };
+        for line in [
+            "if (t < 100) { __syncthreads(); x *= x; }",
+            "if (o[t] > 1.f) { __syncthreads(); x *= x; }",
+            "helper(t, &x);",
+        ] {
+            let found = with_log(&[("k.cu", &source(line))], &ptx, &[]);
+            let found: Vec<_> = found.iter().filter(|line| line.contains("[barrier-in-divergent")).collect();
+            assert!(found.len() == 1 && found[0].starts_with("error["), "{line}: {found:?}");
+        }
+        // PTX without lines.
+        let ptx = one_sided(FIRST_100, &format!("{WAIT}{}", work(2)));
+        for (line, expected) in [("if (t < 100) { __syncthreads(); x *= x; }", 1), ("helper(t, &x);", 1)] {
+            let found = with_log(&[("k.cu", &source(line))], &ptx, &[]);
+            let told = found.iter().filter(|line| line.starts_with("error[barrier-in-divergent"));
+            assert_eq!(told.count(), expected, "{line}: {found:?}");
+        }
     }
 
     #[test]
@@ -326,6 +419,22 @@ mod tests {
     }
 
     #[test]
+    fn a_launch_that_misses_a_barrier_is_told_whatever_others_do() {
+        let told = |launches: &str| {
+            let source = format!(
+                "__global__ void k(float* o) {{ if (threadIdx.x < 64) {{ o[0] = 1.f; __syncthreads(); }} o[threadIdx.x] = 2.f; }}\n\
+                 void run(float* o) {{ {launches} }}\n"
+            );
+            sources(&[("k.cu", &source)], &["--allow", "launch"])
+        };
+        let miss = "error[barrier-in-divergent-branch] if its blocks are 256, part of a block of `k` misses the barrier behind this \
+                    branch and goes on to other code";
+        assert_eq!(told("k<<<9, 64>>>(o); k<<<9, 256>>>(o);"), [miss]);
+        assert_eq!(told("k<<<9, 256>>>(o); k<<<9, 64>>>(o);"), [miss]);
+        assert_eq!(told("k<<<9, 32>>>(o); k<<<9, 64>>>(o);"), [] as [&str; 0]);
+    }
+
+    #[test]
     fn the_label_says_what_is_assumed_of_the_block() {
         // A label goes on in the next line.
         let full = |source: &str| human_with_log(&[("k.cu", source)], "").replace(" : |", "");
@@ -408,6 +517,14 @@ mod tests {
              setp.gt.s32 %p1, %r1, 0;\n@%p1 bra LOOP;\nPAST:\nneg.f32 %x, %x;"
         );
         assert_eq!(lint(&kernel(&guarded), &[]).len(), 1);
+        // Whoever misses the barriers of this one exits.
+        let strided = format!(
+            "setp.ge.u32 %p1, %t, %n;\n@%p1 bra END;\nmov.u32 %r2, %ntid.x;\nLOOP:\n{WAIT}add.f32 %x, %x, %x;\n{WAIT}\
+             add.u32 %t, %t, %r2;\nsetp.lt.u32 %p1, %t, %n;\n@%p1 bra LOOP;\nbra.uni END;"
+        );
+        let report = json(&kernel(&strided), &[]);
+        let found = report["findings"].as_array().expect("findings");
+        assert!(found.len() == 1 && found[0]["ptx_line"].is_u64(), "{found:?}");
     }
 
     #[test]

@@ -67,7 +67,7 @@ const LEADER: &str =
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{ODD, ODD_WARP, human, kernel, lint, one_sided, parted, work};
+    use crate::rules::testing::{ODD, ODD_WARP, human, kernel, lint, one_sided, parted, sources, work};
 
     #[test]
     fn two_sides_run_one_after_the_other() {
@@ -207,6 +207,31 @@ mod tests {
             found[0].starts_with("note[index-divergent-branch] depending on run-time values, warps of `k` split here"),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn every_block_that_a_kernel_is_launched_with_counts() {
+        let told = |condition: &str, launches: [&str; 2]| {
+            let source = format!(
+                "extern \"C\" __global__ void k(float* o, int n) {{ int t = threadIdx.x; float x = o[t];\n\
+                 if ({condition}) {{ for (int j = 0; j < n; j++) x = x * 1.03f + 1.f; }} else \
+                 {{ for (int j = 0; j < n; j++) x = x * x - .7f; }}\no[t] = x; }}\n\
+                 void run(float* o, int n) {{ k<<<1, {}>>>(o, n); k<<<1, {}>>>(o, n); }}\n",
+                launches[0], launches[1]
+            );
+            sources(&[("k.cu", &source)], &["--allow", "missing-launch-bounds"])
+        };
+        for (condition, block, [one, two]) in [
+            ("threadIdx.y & 1", "16×16", ["dim3(16, 16)", "dim3(32, 8)"]),
+            ("(threadIdx.x / (blockDim.x / 8)) & 1", "64", ["64", "256"]),
+        ] {
+            let note = format!("note[index-divergent-branch] if its blocks are {block}, every warp of `k` splits here");
+            for launches in [[one, two], [two, one]] {
+                let all = told(condition, launches);
+                assert!(all.len() == 1 && all[0].starts_with(&note), "{launches:?}: {all:?}");
+            }
+            assert!(told(condition, [two, two]).is_empty());
+        }
     }
 
     #[test]

@@ -6,8 +6,10 @@ use serde::Deserialize;
 use super::Context;
 use super::branch::{Message, Says, finding};
 use super::limits::counted;
+use crate::analyse::Found;
 use crate::finding::{Cause, Finding, Hit};
 use crate::lanes::Shape;
+use crate::lanes::module::Told;
 use crate::model::Kind;
 
 /// Lanes of a warp.
@@ -22,12 +24,20 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let mut told = HashSet::new();
     for (at, found) in context.branches() {
         let is_entry = found.function.kind == Kind::Entry && !context.is_hip(found.module.input);
-        let speaks = found.branch.checks_row && found.shapes.known && is_entry;
+        let Some(shape) = shape(&found).filter(|_| found.branch.checks_row && is_entry) else { continue };
         // The first of a kernel stands for all.
-        if speaks && told.insert(found.function.head.0 as u64 | u64::from(found.module.input) << 32) {
-            hits.push(Hit::branch(at, rows(found.branch.shape)).caused_by(Cause::Kernel));
+        if told.insert(found.function.head.0 as u64 | u64::from(found.module.input) << 32) {
+            hits.push(Hit::branch(at, rows(shape)).caused_by(Cause::Kernel));
         }
     }
+}
+
+/// The block of a kernel: of those that it is launched with, that in which a warp covers most rows.
+fn shape(found: &Found<'_>) -> Option<Shape> {
+    let shapes = found.shapes;
+    let is_told = shapes.told == Told::Fully || (shapes.told == Told::Partly && shapes.known);
+    // The first of several that are alike.
+    shapes.all.iter().copied().rev().max_by_key(|shape| rows(*shape)).filter(|_| is_told)
 }
 
 /// Rows that a warp covers, in part or whole.
@@ -37,10 +47,11 @@ fn rows(shape: Shape) -> u32 {
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(found) = context.branch_of(hit) else { return Finding::new("a warp covers several rows of its block") };
-    let shape = found.branch.shape;
+    let shape = shape(&found).unwrap_or(found.branch.shape);
     let block = crate::model::BlockSize { x: shape.x, y: shape.y, z: shape.z };
     let name = context.called(Some(found.function.name));
-    let what = format!("a warp of {name} covers {} of its {block} block", counted(rows(shape), "row"));
+    let of = if found.shapes.all.len() > 1 { "a" } else { "its" };
+    let what = format!("a warp of {name} covers {} of {of} {block} block", counted(rows(shape), "row"));
     let more = ", and this check idles lanes at the end of each".to_owned();
     finding(context, hit, Message { what, more, label: Says::Text("cuts off the end of a row".to_owned()) })
         .help(help(shape))
@@ -60,7 +71,7 @@ fn help(shape: Shape) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::lint;
+    use super::super::testing::{lint, with_log};
 
     /// A kernel that adds one where its place is within the picture; `axis` is the one that is checked.
     fn kernel(directive: &str, axis: &str) -> String {
@@ -81,6 +92,26 @@ mod tests {
         let told = "note[split-row-warps] a warp of `k` covers 2 rows of its 16×16 block, and this check idles lanes at the end of each";
         assert_eq!(lint(&kernel(".reqntid 16, 16, 1", "x"), &[]), [told]);
         assert_eq!(lint(&kernel("", "x"), &["--block", "16,16"]), [told]);
+    }
+
+    #[test]
+    fn every_launch_counts_and_the_one_with_most_rows_is_told() {
+        let told = |launches: &str| {
+            let source =
+                format!("extern \"C\" __global__ void k(int* p, int w);\nvoid run(int* p, int w) {{ {launches} }}\n");
+            let found = with_log(&[("k.cu", &source)], &kernel("", "x"), &[]);
+            found.into_iter().filter(|line| line.contains("[split-row-warps]")).collect::<Vec<String>>()
+        };
+        let of = |rows: &str| {
+            [format!(
+                "note[split-row-warps] a warp of `k` covers {rows} block, and this check idles lanes at the end of each"
+            )]
+        };
+        assert_eq!(told("k<<<9, dim3(16, 16)>>>(p, w);"), of("2 rows of its 16×16"));
+        assert_eq!(told("k<<<9, dim3(16, 16)>>>(p, w); k<<<9, dim3(16, 8)>>>(p, w);"), of("2 rows of a 16×16"));
+        assert_eq!(told("k<<<9, dim3(16, 16)>>>(p, w); k<<<9, dim3(8, 8)>>>(p, w);"), of("4 rows of a 8×8"));
+        assert_eq!(told("k<<<9, dim3(32, 8)>>>(p, w); k<<<9, dim3(16, 16)>>>(p, w);"), of("2 rows of a 16×16"));
+        assert!(told("k<<<9, dim3(32, 8)>>>(p, w); k<<<9, dim3(64, 4)>>>(p, w);").is_empty());
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn opcode(context: &Context<'_>, quote: Quote) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{json, lint};
+    use super::super::testing::{json, lint, sources, with_log};
 
     fn kernel(arch: &str, body: &str) -> String {
         format!(
@@ -103,5 +103,29 @@ mod tests {
         assert_eq!((&finding["location"]["line"], &finding["kernel"]), (&9.into(), &"k".into()));
         let silent = kernel("sm_80", "\tvote.all.pred %p1, %p2; // warplint: allow(sync) one warp a block\n");
         assert!(lint(&silent, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_reduction_that_was_inlined_is_told_once_where_source_and_ptx_are_given() {
+        let source = "__device__ void reduce(volatile float* s, int t) {\ns[t] += s[t + 4]; s[t] += s[t + 2]; s[t] += s[t + 1];\n}\n\
+                      extern \"C\" __global__ void k(float* p) { __shared__ float s[64]; if (threadIdx.x < 32) reduce(s, threadIdx.x); }\n";
+        let step = |distance: u32| {
+            format!(
+                "\t.loc 1 2 1, function_name $info, inlined_at 1 4 90\n\tld.volatile.shared.f32 %f1, [%r1];\n\
+                 \tld.volatile.shared.f32 %f2, [%r1+{distance}];\n\tadd.f32 %f3, %f1, %f2;\n\
+                 \tst.volatile.shared.f32 [%r1], %f3;\n"
+            )
+        };
+        let steps: String = [16, 8, 4].map(step).concat();
+        let body = format!(
+            "\t.loc 1 4 60\n\tmov.u32 %r9, %tid.x;\n\tsetp.gt.u32 %p1, %r9, 31;\n\t@%p1 bra $out;\n{steps}$out:\n"
+        );
+        let ptx =
+            kernel("sm_80", &body).replace("%r<9>", "%r<10>").replace("_size 64\n", "_size 64\n.file 1 \"k.cu\"\n");
+        let told = |all: Vec<String>| all.into_iter().filter(|line| line.contains("volatile")).collect::<Vec<String>>();
+        let both = told(with_log(&[("k.cu", source)], &ptx, &[]));
+        assert!(both.len() == 1 && both[0].contains("of `k`") && both[0].ends_with("in 2 steps"), "{both:?}");
+        let alone = told(sources(&[("k.cu", source)], &[]));
+        assert!(alone.len() == 1 && alone[0].ends_with("in 2 steps"), "{alone:?}");
     }
 }

@@ -9,6 +9,9 @@ use super::Device;
 use super::follow::Lowering;
 use super::value::{Group, Type, Value, Variable};
 
+/// Bytes of a function of the file that is read in place of its call, at most.
+const SHORT: usize = 300;
+
 impl<'u> Lowering<'_, 'u> {
     pub(super) fn call(&mut self, callee: Id, arguments: List, tokens: (u32, u32)) -> Value {
         if let What::Member { base, .. } = self.tree.get(callee).what {
@@ -36,7 +39,13 @@ impl<'u> Lowering<'_, 'u> {
         if let Some(helper) = self.file.by_name.get(name).copied() {
             let values = self.all(arguments);
             return match helper {
-                Some(one) => self.helper(name, one, &values, arguments),
+                Some(one) => {
+                    if self.waits(one) {
+                        self.barrier(tokens);
+                        self.out.line(format_args!("bar.sync 0;"));
+                    }
+                    self.helper(name, one, &values, arguments)
+                }
                 None => self.unknown_call(arguments),
             };
         }
@@ -52,7 +61,7 @@ impl<'u> Lowering<'_, 'u> {
     }
 
     fn barrier(&mut self, tokens: (u32, u32)) {
-        let byte = self.tokens.get(tokens.0 as usize).map_or(0, |token| token.start);
+        let byte = self.written(tokens.0 as usize).map_or(0, |token| token.start);
         let at = self.out.at();
         self.out.barriers.push((at, byte));
     }
@@ -205,7 +214,7 @@ impl<'u> Lowering<'_, 'u> {
             // called is told of that.
             let is_own = self.inlined == 0 && !self.is_muted();
             if self.file.knows_exchanges && is_own && !values.is_empty() {
-                let byte = self.tokens.get(tokens.0 as usize).map_or(0, |token| token.start);
+                let byte = self.written(tokens.0 as usize).map_or(0, |token| token.start);
                 let place = self.file.place(byte);
                 self.out.place(place);
                 let at = self.out.at();
@@ -376,13 +385,28 @@ impl<'u> Lowering<'_, 'u> {
         }
     }
 
+    /// Whether whoever calls a function of the file comes to a barrier in it: it is short and has but one way through.
+    fn waits(&self, one: &Device) -> bool {
+        let text = self.text();
+        let names = text.get(one.body.clone()).is_some_and(|body| memmem::find(body, b"sync").is_some());
+        if one.body.len() > SHORT || !(names || self.file.macros.is_any()) {
+            return false;
+        }
+        let tokens = self.file.tokens(&one.body);
+        let is_plain = tokens.iter().all(|token| {
+            let may_part = matches!(token.kind, Kind::Directive | Kind::BraceOpen | Kind::Question)
+                || matches!(token.kind, Kind::AndAnd | Kind::OrOr);
+            !may_part && !matches!(token.of(text), b"if" | b"for" | b"while" | b"switch" | b"do" | b"goto" | b"return")
+        });
+        is_plain && tokens.iter().any(|token| token.of(text) == b"__syncthreads")
+    }
+
     /// A function of the file: where its body is one `return`, that is its value.
     fn helper(&mut self, name: &'u [u8], one: &'u Device, values: &[Value], arguments: List) -> Value {
         let text = self.text();
         let parameters = text.get(one.parameters.clone()).unwrap_or_default();
         let has_references = parameters.contains(&b'&') || parameters.contains(&b'*');
         let body = text.get(one.body.clone()).unwrap_or_default();
-        const SHORT: usize = 300;
         if body.len() <= SHORT && self.inlined < 4 && self.inlining_left > 0 {
             let reads = |what: &[u8]| memmem::find(body, what).is_some();
             let branches = reads(b"if") || reads(b"for") || reads(b"while") || reads(b"?");

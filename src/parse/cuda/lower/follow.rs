@@ -10,6 +10,7 @@ use super::super::statement::{self, Body, Tokens, What};
 use super::chain::chains;
 use super::declare::untracked;
 use super::emit::{Label, Output};
+use super::macros::Use;
 use super::value::{Type, Value, Variable};
 use super::{Device, File};
 
@@ -17,6 +18,8 @@ use super::{Device, File};
 pub(super) struct Lowering<'l, 'u> {
     pub(super) file: &'l File<'u>,
     pub(super) tokens: Vec<Token>,
+    /// Where macros are named, in order.
+    uses: Vec<Use>,
     partners: Vec<u32>,
     pub(super) tree: Tree,
     pub(super) out: Output,
@@ -98,13 +101,14 @@ const TRIPS: u32 = 8;
 impl<'l, 'u> Lowering<'l, 'u> {
     /// Lowers a function; nothing where none of its branches may have something to report.
     pub(super) fn function(file: &'l File<'u>, one: &Device) -> Result<Option<Output>, NotFollowed> {
-        let tokens = file.tokens(&one.body);
+        let (tokens, uses) = file.expanded(&one.body);
         let body = Body::parse(file.unit.text, &tokens, (0, tokens.len())).ok_or(NotFollowed)?;
         let partners = partners(&tokens);
         let untracked = untracked(file.unit.text, &tokens, &partners);
         let mut this = Lowering {
             file,
             tokens,
+            uses,
             partners,
             tree: Tree::default(),
             out: Output::default(),
@@ -172,7 +176,8 @@ impl<'l, 'u> Lowering<'l, 'u> {
             let place = self.file.place(chain.at);
             self.out.place(place);
             let register = self.out.register();
-            for _ in 0..chain.steps {
+            // The first step reads what was stored before.
+            for _ in 1..chain.steps {
                 self.out.line(format_args!("st.volatile.shared.f32 [%v{register}], %f1;"));
                 let at = self.out.at();
                 self.out.exchanges.push((at, b"volatile".as_slice().into()));
@@ -270,7 +275,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
         if self.steps > STEPS {
             return false;
         }
-        if let Some(token) = self.tokens.get(body.get(id).tokens.0) {
+        if let Some(token) = self.written(body.get(id).tokens.0) {
             let place = self.file.place(token.start);
             self.out.place(place);
         }
@@ -356,10 +361,17 @@ impl<'l, 'u> Lowering<'l, 'u> {
         }
     }
 
+    /// The token at `at` as it is written in the body: the name of the macro, of one that stands for it.
+    pub(super) fn written(&self, at: usize) -> Option<Token> {
+        let behind = self.uses.partition_point(|one| one.tokens.0 <= at);
+        let named = behind.checked_sub(1).map(|one| &self.uses[one]).filter(|one| at < one.tokens.1);
+        named.map(|one| one.name).or_else(|| self.tokens.get(at).copied())
+    }
+
     /// The bytes of a statement.
     fn extent(&self, (from, to): Tokens) -> Range<u32> {
-        let start = self.tokens.get(from).map_or(0, |token| token.start);
-        let end = self.tokens.get(to.saturating_sub(1)).map_or(start, |token| token.end);
+        let start = self.written(from).map_or(0, |token| token.start);
+        let end = self.written(to.saturating_sub(1)).map_or(start, |token| token.end);
         start..end.max(start)
     }
 
@@ -497,7 +509,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
 
     fn do_loop(&mut self, body: &Body, tokens: Tokens, inner: statement::Id, condition: Tokens) {
         let extent = self.extent(tokens);
-        let place = self.tokens.get(condition.0).map_or((1, 1), |token| self.file.place(token.start));
+        let place = self.written(condition.0).map_or((1, 1), |token| self.file.place(token.start));
         let (start, next, end) = (self.out.label(), self.out.label(), self.out.label());
         self.out.put(start);
         self.in_loop(body, inner, (end, next));
@@ -674,6 +686,7 @@ fn partners(tokens: &[Token]) -> Vec<u32> {
 /// What a lowering goes on with when the body of another function was read.
 pub(super) struct Outer<'u> {
     tokens: Vec<Token>,
+    uses: Vec<Use>,
     partners: Vec<u32>,
     tree: Tree,
     names: HashMap<&'u [u8], Vec<Variable>>,
@@ -687,6 +700,7 @@ impl<'u> Lowering<'_, 'u> {
         let partners = partners(&tokens);
         Outer {
             tokens: std::mem::replace(&mut self.tokens, tokens),
+            uses: std::mem::take(&mut self.uses),
             partners: std::mem::replace(&mut self.partners, partners),
             tree: std::mem::take(&mut self.tree),
             names: std::mem::take(&mut self.names),
@@ -697,6 +711,7 @@ impl<'u> Lowering<'_, 'u> {
 
     pub(super) fn leave_inlined(&mut self, outer: Outer<'u>) {
         self.tokens = outer.tokens;
+        self.uses = outer.uses;
         self.partners = outer.partners;
         self.tree = outer.tree;
         self.names = outer.names;

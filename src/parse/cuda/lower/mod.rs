@@ -10,6 +10,7 @@ mod declare;
 mod emit;
 mod express;
 mod follow;
+mod macros;
 mod value;
 mod weigh;
 
@@ -27,6 +28,7 @@ use crate::parse::ptx::Body;
 use callers::Callers;
 use emit::Output;
 use follow::{Lowering, NotFollowed};
+use macros::{Macros, Use};
 use weigh::Weights;
 
 /// A device function with a body.
@@ -93,12 +95,14 @@ const LONGEST: usize = 1 << 20;
 pub fn lower(unit: &Unit<'_>) -> Option<Lowered> {
     let mut lowered = Lowered::default();
     let mut file: Option<File<'_>> = None;
+    let telling = macros::telling(unit.text);
     for (of, one) in unit.functions.iter().enumerate() {
         let Some(body) = unit.text.get(one.body.clone()) else { continue };
         let parameters = unit.text.get(one.parameters.clone()).unwrap_or_default();
         // A short function may reduce what it is given.
         let is_volatile = memchr::memmem::find(parameters, b"volatile").is_some();
-        if !(is_volatile || emit::may_matter(body)) {
+        let tells = || telling.iter().any(|name| memchr::memmem::find(body, name).is_some());
+        if !(is_volatile || emit::may_matter(body) || tells()) {
             continue;
         }
         if body.len() > LONGEST {
@@ -176,6 +180,7 @@ struct File<'u> {
     lines: Vec<u32>,
     /// Its functions by name; `None` where there are several.
     by_name: HashMap<&'u [u8], Option<&'u Device>>,
+    macros: Macros<'u>,
     weights: Weights<'u>,
     /// Whether exchanges without `.sync` are what their names say.
     knows_exchanges: bool,
@@ -199,7 +204,15 @@ impl<'u> File<'u> {
             has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
         let knows_exchanges = !is_hip && !is_redefined;
         let conditions = Conditions::of(unit.text, is_for_amd);
-        File { unit: *unit, lines, by_name, weights: Weights::new(unit), knows_exchanges, conditions }
+        File {
+            unit: *unit,
+            lines,
+            by_name,
+            weights: Weights::new(unit),
+            macros: Macros::of(unit),
+            knows_exchanges,
+            conditions,
+        }
     }
 
     /// Line and column of a byte, from 1.
@@ -208,12 +221,17 @@ impl<'u> File<'u> {
         (line, byte - self.lines[line - 1] + 1)
     }
 
-    /// The body's tokens, appended to `into`.
+    /// The tokens of a body, with what its macros stand for.
     fn tokens(&self, bytes: &Range<usize>) -> Vec<Token> {
+        self.expanded(bytes).0
+    }
+
+    /// The same, and where macros are named.
+    fn expanded(&self, bytes: &Range<usize>) -> (Vec<Token>, Vec<Use>) {
         let mut found = Vec::with_capacity(bytes.len() / 4);
         tokens(self.unit.text, bytes.start, bytes.end, &mut found);
         statement::leave_out_dead(self.unit.text, &mut found, &self.conditions);
-        found
+        self.macros.expand(found)
     }
 }
 

@@ -108,18 +108,21 @@ fn defined(text: &[u8], at: usize) -> Option<(&[u8], (usize, usize))> {
     let name = &rest[blanks..blanks + length];
     let list = blanks + length;
     (blanks > 0 && length > 0 && rest[list] == b'(').then_some(())?;
-    let close = list + memchr::memchr(b')', &rest[list..])?;
-    let mut end = close;
+    let close = at + b"define".len() + list + memchr::memchr(b')', &rest[list..])?;
+    Some((name, (close + 1, end_of_directive(text, close))))
+}
+
+/// The end of the line of a directive, with those that it goes on in.
+pub(super) fn end_of_directive(text: &[u8], at: usize) -> usize {
+    let mut end = at;
     loop {
-        end += memchr::memchr(b'\n', &rest[end..]).unwrap_or(rest.len() - end);
-        let is_spliced = rest[..end].trim_ascii_end_of_line().ends_with(b"\\") && end < rest.len();
+        end += memchr::memchr(b'\n', &text[end..]).unwrap_or(text.len() - end);
+        let is_spliced = text[at..end].trim_ascii_end_of_line().ends_with(b"\\") && end < text.len();
         if !is_spliced {
-            break;
+            return end;
         }
         end += 1;
     }
-    let start = at + b"define".len();
-    Some((name, (start + close + 1, start + end)))
 }
 
 /// Cutting the end of a line.

@@ -91,8 +91,9 @@ fn spilled(kernel: &Kernel) -> Option<Bytes> {
     kernel.resources.spill_stores.max(kernel.resources.spill_loads)
 }
 
+/// Where nobody knows how deep it gets, the frame of the kernel itself is not its stack.
 fn stack(kernel: &Kernel) -> Option<Bytes> {
-    kernel.resources.cumulative_stack.max(kernel.resources.stack)
+    kernel.resources.cumulative_stack.max(kernel.resources.stack).filter(|_| !kernel.unbounded_stack)
 }
 
 /// What the marks of a table say; only those that are used are printed.

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::device_file::{self, DeviceFileError};
 use super::product::{Device, Product, normalised, products, products_named};
 use super::target::{Target, compute_capability};
-use crate::model::Arch;
+use crate::model::{Arch, Kernel};
 
 /// Product names shown in an error at most.
 const SHOWN: usize = 8;
@@ -92,6 +92,16 @@ impl Gpu {
     #[must_use]
     pub fn runs(&self, code: Arch) -> bool {
         self.arch.is_none_or(|arch| code.runs_on(arch))
+    }
+
+    /// Whether a kernel can be launched on it: machine code has to run there, PTX alone has to compile for it.
+    #[must_use]
+    pub fn takes(&self, kernel: &Kernel) -> bool {
+        match (kernel.arch, self.arch) {
+            (Some(code), Some(arch)) if !kernel.is_in_log() => code.compiles_for(arch),
+            (Some(code), _) => self.runs(code),
+            (None, _) => true,
+        }
     }
 }
 

@@ -398,3 +398,27 @@ fn what_to_do_of_a_barrier_follows_where_it_stands() {
     let behind = help("barrier-behind", "if (threadIdx.x >= 7) return; p[0] = 1; __syncthreads(); p[1] = 2;");
     assert!(behind.starts_with("guard the work instead of returning early"), "{behind}");
 }
+
+/// Launches that a block of the configuration stands for are one, and so is a GPU that is named twice.
+#[test]
+fn what_is_the_same_is_judged_once() {
+    let text = "__global__ void k(float* p) { p[threadIdx.x] = 0; }\n\
+                void host(float* p, int n) { k<<<n, 96>>>(p); k<<<n, 128>>>(p); }\n";
+    let config = "[[kernel]]\nname = \"*\"\nblock = 192\n";
+    let log = spilling("_Z1kPf");
+    let folder = folder("once", &[("k.cu", text), ("warplint.toml", config), ("build.log", &log)]);
+    let judged = |args: &[&str]| {
+        let output = run_in(&folder, &[&["-f", "json", "k.cu", "build.log"], args].concat());
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["kernels"][0]["occupancy"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["block"][0].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(judged(&[]), [192]);
+    assert_eq!(judged(&["--gpu", "h100-sxm5", "--gpu", "H100 SXM5"]), [192]);
+    assert_eq!(judged(&["--isolated"]), [96, 128]);
+    assert_eq!(judged(&["--isolated", "--gpu", "h100-sxm5", "--gpu", "h100-sxm5"]), [96, 128]);
+}

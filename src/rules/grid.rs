@@ -64,8 +64,7 @@ fn grid_in<'a>(
     gpu_at: u32,
 ) -> Option<Grid<'a>> {
     let gpu = numbers.gpus.get(gpu_at as usize)?;
-    let [x, y, z] = site.grid;
-    let blocks = u64::from(x?).checked_mul(u64::from(y?))?.checked_mul(u64::from(z?))?;
+    let blocks = site.blocks()?;
     let sms = gpu.device.sm_count?;
     // A kernel that was compiled, and not for this GPU, is not launched on it.
     let family = launched.family.and_then(|number| report.families.get(number as usize));

@@ -23,7 +23,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         return;
     }
     for (at, family) in context.report.families.iter().enumerate() {
-        let Some(doubles) = doubles(context, family) else { continue };
+        let Some(doubles) = doubles(context, family).filter(|_| context.is_of_run(family)) else { continue };
         let slowest =
             slow.iter().filter(|(_, gpu, _)| runs(context, family, gpu)).max_by_key(|(at, _, rate)| (*rate, !*at));
         if let Some((gpu, ..)) = slowest {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Context, Group, RULES, Rule};
 use crate::finding::{Finding, Hit, Label};
-use crate::model::{NameId, symbol};
+use crate::model::{NameId, nearest, symbol};
 use crate::suppress::{Remark, Scope, What};
 
 /// The rule has no options.
@@ -22,7 +22,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         What::Fault(fault) => (fault.message.clone(), fault.help.clone(), "not understood"),
         What::Allow { name, .. } if !is_known(name) => {
             let message = format!("no rule or group is called `{}`, so nothing is allowed by that", shown(name));
-            (message, nearest(name), "not the name of a rule")
+            (message, instead(name), "not the name of a rule")
         }
         What::Allow { name, .. } => {
             let message = format!("`{}` is allowed {}, which has no such finding", shown(name), place(context, remark));
@@ -84,18 +84,14 @@ pub(super) fn shown(name: &str) -> String {
 /// Longest name that a message holds, in characters.
 const LONGEST: usize = 60;
 
-/// How alike a name must be to be offered, 0 to 1.
-const ALIKE: f64 = 0.75;
-
-/// The nearest name, where one is near.
-fn nearest(name: &str) -> String {
+/// What to do about a name that no rule has.
+fn instead(name: &str) -> String {
     const ELSE: &str = "`warplint rules` lists every rule";
     let cut = shown(name);
     let known = RULES.iter().map(|rule| rule.id).chain(Group::ALL.map(Group::name));
-    let alike = known.map(|id| (strsim::jaro_winkler(&cut, id), id)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match alike {
-        Some((alike, id)) if alike > ALIKE => format!("did you mean `{id}`? {ELSE}"),
-        _ => ELSE.to_owned(),
+    match nearest(&cut, known) {
+        Some(id) => format!("did you mean `{id}`? {ELSE}"),
+        None => ELSE.to_owned(),
     }
 }
 

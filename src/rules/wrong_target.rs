@@ -118,7 +118,9 @@ mod tests {
             let found = lint(&kernel("").replace("sm_90", target), &["--gpu", gpu]);
             found.into_iter().filter(|line| line.contains("wrong-target")).collect::<Vec<_>>()
         };
-        for (target, gpu) in [("sm_80", "h100"), ("sm_90", "b200"), ("sm_90a", "h100"), ("sm_100f", "sm_103")] {
+        for (target, gpu) in
+            [("sm_80", "h100-sxm5"), ("sm_90", "sm_120"), ("sm_90a", "h100-sxm5"), ("sm_100f", "sm_103")]
+        {
             assert!(ptx(target, gpu).is_empty(), "{target} {gpu}");
         }
         assert_eq!(

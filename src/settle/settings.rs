@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::finding::Level;
+use crate::model::nearest;
 use crate::rules::{Group, RULES, Rule};
 
 /// Where something was set.
@@ -79,11 +80,9 @@ impl UnknownRule {
 
 /// `did you mean …? ` where one of the known names is near, and what else there is to say.
 pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>, otherwise: &str) -> String {
-    const ALIKE: f64 = 0.75;
-    let alike = known.into_iter().map(|id| (strsim::jaro_winkler(name, id), id));
-    match alike.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((alike, id)) if alike > ALIKE => format!("did you mean `{id}`? {otherwise}"),
-        _ => otherwise.to_owned(),
+    match nearest(name, known) {
+        Some(id) => format!("did you mean `{id}`? {otherwise}"),
+        None => otherwise.to_owned(),
     }
 }
 

@@ -685,3 +685,19 @@ fn a_warning_of_more_bytes_is_not_the_one_that_was_accepted() {
     write(&root, &["a.log"]);
     assert_eq!((held(16), held(8), held(760)), (0, 0, 1));
 }
+
+/// An occupancy with another block is none that `regression` compares.
+#[test]
+fn a_lower_occupancy_with_another_block_is_not_the_one_that_was_accepted() {
+    let root = repository("blocks");
+    log(&root, "a.log", &[("k", 128, 0)]);
+    write(&root, &["--block", "256", "a.log"]);
+    let held = |block: &str| {
+        let (found, _) = lint(&root, &["--baseline", FILE, "--block", block, "a.log"]);
+        found.iter().filter(|line| line.contains("[register-limited-occupancy]")).count()
+    };
+    assert_eq!((held("256"), held("512"), held("384")), (0, 0, 1));
+    // What is compared is told once, as what it is.
+    log(&root, "a.log", &[("k", 168, 0)]);
+    assert_eq!(held("256"), 0);
+}

@@ -47,7 +47,7 @@ pub(super) fn accept(verdict: &Verdict<'_>, against: &Against) -> Acceptance {
                 *count -= 1;
                 acceptance.is_accepted[at] = true;
             }
-            None => open.push((at, asked)),
+            None => open.push((at, without_compared(verdict, one, against, asked))),
         }
     }
     acceptance.left.retain(|_, count| *count > 0);
@@ -76,6 +76,17 @@ pub(super) fn accept(verdict: &Verdict<'_>, against: &Against) -> Acceptance {
     acceptance
 }
 
+/// The same without how bad it is, where it is on an occupancy that the baseline has: `regression` compares that.
+fn without_compared(verdict: &Verdict<'_>, one: &Settled, against: &Against, asked: Accepted) -> Accepted {
+    let judged = verdict.context.judged_of(&one.hit);
+    let is_compared = judged.zip(asked.kernel.as_deref()).is_some_and(|(judged, kernel)| {
+        let gpu = &verdict.context.numbers.gpu(judged).name;
+        let known = against.baseline.of(kernel, asked.arch).iter().flat_map(|figures| &figures.launches);
+        known.into_iter().any(|launch| *launch.gpu == **gpu && launch.block == judged.block)
+    });
+    Accepted { severity: asked.severity.filter(|_| !is_compared), ..asked }
+}
+
 /// How bad a finding may be for what was accepted; what an older file does not tell may be anything.
 fn worst(accepted: &Accepted) -> u32 {
     accepted.severity.unwrap_or(u32::MAX)
@@ -92,6 +103,10 @@ const BYTES: [&str; 3] = ["store_bytes", "load_bytes", "stack_bytes"];
 fn severity(hit: &Hit, finding: &Finding) -> Option<u32> {
     let fact = |name: &&str| finding.facts.iter().find(|(known, _)| known == name).map(|(_, fact)| fact);
     let names = if matches!(hit.subject, Subject::Message(_)) { &BYTES[..] } else { &SEVERITIES };
+    let occupancy = finding.facts.iter().find(|(known, _)| *known == "occupancy").map(|(_, fact)| fact);
+    if let Some(Fact::Fraction(occupancy)) = occupancy {
+        return thousandths(1.0 - occupancy);
+    }
     names.iter().filter_map(fact).find_map(|fact| match fact {
         Fact::Count(count) => u32::try_from(*count).ok(),
         Fact::Fraction(share) => thousandths(*share),

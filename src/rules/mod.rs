@@ -206,6 +206,15 @@ impl Rule {
     }
 }
 
+/// An entry of the configuration that allows something in vain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleEntry {
+    /// An index of [`Numbers::entries`].
+    pub entry: usize,
+    /// The rules and groups that it allows and that found nothing.
+    pub names: Vec<&'static str>,
+}
+
 /// What rules see.
 pub struct Context<'a> {
     /// Everything that was read.
@@ -218,6 +227,8 @@ pub struct Context<'a> {
     families: HashMap<NameId, u32>,
     /// Comments that silence nothing, as indices of [`Numbers::remarks`]: known when all other rules were run.
     pub unused: Vec<u32>,
+    /// Entries of the configuration that allow something in vain: known likewise.
+    pub idle_entries: Vec<IdleEntry>,
     /// What the figures are held against, where something is.
     pub against: Option<&'a Against>,
     /// Accepted findings that are gone: known when all other rules were run.
@@ -250,6 +261,7 @@ impl<'a> Context<'a> {
             kinds,
             families,
             unused: Vec::new(),
+            idle_entries: Vec::new(),
             against: None,
             gone: None,
             build: OnceCell::new(),

@@ -50,6 +50,15 @@ impl Target {
         rule.or_else(group).ok_or_else(|| UnknownRule::new(name))
     }
 
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Rule(id) => id,
+            Target::Group(group) => group.name(),
+        }
+    }
+
     /// Whether it is the rule, or the group that the rule is in.
     #[must_use]
     pub fn covers(self, rule: &Rule, group: Group) -> bool {

@@ -61,7 +61,10 @@ fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) ->
         return tell_impossible(context, &called, site, dimension);
     }
     let why = refusal(site).map_or_else(String::new, |error| format!(": {error}"));
-    let help = "give each thread several elements, and launch blocks of 1024 threads at most: 256 are a good start";
+    let help = match refusal(site) {
+        Some(BlockSizeError::TooDeep(_)) => DEEP,
+        _ => LARGE,
+    };
     let [x, y, z] = site.block.map(Option::unwrap_or_default);
     let label = context.block_label(site, "too large for every GPU");
     let block = BlockSize { x, y, z }.to_string();
@@ -69,6 +72,12 @@ fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) ->
         Finding::new(format!("{called} cannot be launched with this block{why}")).help(help).label(Some(label));
     finding.mark(block.clone()).fact("block", block).fact("threads", site.threads())
 }
+
+const LARGE: &str =
+    "give each thread several elements, and launch blocks of 1024 threads at most: 256 are a good start";
+
+const DEEP: &str = "a block has 1024 threads in x and in y at most, and 64 in z: exchange the dimensions, or give more of z to \
+                    the grid";
 
 /// A dimension that no launch can have, whatever the others are.
 fn tell_impossible(context: &Context<'_>, called: &str, site: &LaunchSite, dimension: Impossible) -> Finding {
@@ -82,10 +91,7 @@ fn tell_impossible(context: &Context<'_>, called: &str, site: &LaunchSite, dimen
                     there is nothing to do: an empty one is an error, `cudaErrorInvalidConfiguration`";
         (help, "no GPU launches nothing")
     } else if of_block {
-        (
-            "give each thread several elements, and launch blocks of 1024 threads at most: 256 are a good start",
-            "out of range",
-        )
+        (if axis == "z" && number <= 1024 { DEEP } else { LARGE }, "out of range")
     } else {
         let help = "a grid has 2147483647 blocks in x at most, and 65535 in y and in z: exchange the dimensions, or give each \
                     block several parts of the work";
@@ -228,7 +234,7 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal, told: &str) -> Optio
 #[cfg(test)]
 mod tests {
     use crate::rules::records::{named, record};
-    use crate::rules::testing::{human, lint, sources, with_log};
+    use crate::rules::testing::{human, human_with_log, lint, sources, with_log};
 
     fn found(arch: &str, used: &str, args: &[&str]) -> String {
         lint(&record(arch, used), args).join("\n")
@@ -327,6 +333,13 @@ mod tests {
                  GPU launches more than 1024"
             ]
         );
+        let deep = |block: &str| {
+            let text =
+                format!("__global__ void k(float* p) {{}}\nvoid host(float* p, int n) {{ k<<<n, {block}>>>(p); }}\n");
+            human_with_log(&[("k.cu", &text)], "")
+        };
+        assert!(deep("dim3(1, 1, 128)").contains("help: a block has 1024 threads in x and in y at most, and 64 in z"));
+        assert!(deep("dim3(33, 32)").contains("help: give each thread several elements"));
         assert_eq!(found("dim3(33, 32)").len(), 1);
         assert_eq!(found("dim3(1, 1, 65)").len(), 1);
         assert!(found("1024").is_empty() && found("dim3(32, 32)").is_empty() && found("dim3(2048, n)").is_empty());

@@ -107,6 +107,14 @@ mod tests {
     }
 
     #[test]
+    fn each_intrinsic_of_a_line_is_told_by_its_name() {
+        let text = "__global__ void k(int* p) { p[0] = __any(p[0]) + __ballot(p[1]) + __any(p[2]); }\n";
+        let found = sources(&[("k.cu", text)], &[]);
+        assert!(found.len() == 2 && found[0].contains("uses `__any` 2 times without"), "{found:?}");
+        assert!(found[1].contains("uses `__ballot` without"), "{found:?}");
+    }
+
+    #[test]
     fn a_source_for_gpus_before_sm_70_is_silent() {
         let text = "__global__ void k(int* p) { p[threadIdx.x] = __shfl_down(p[0], 16); }\n";
         let found = |args: &[&str]| sources(&[("k.cu", text)], args).len();

@@ -271,6 +271,12 @@ impl Numbers {
         self.ids(at).iter().map(|id| &self.judged[*id as usize])
     }
 
+    /// Whether kernel `at` has occupancies, and a block that something tells.
+    #[must_use]
+    pub fn has_block(&self, at: usize) -> bool {
+        !self.ids(at).is_empty() && self.of(at).all(|judged| judged.source != BlockSource::Sweep)
+    }
+
     /// The entries that name the kernel called `name`, in order.
     #[must_use]
     pub fn entries_of(&self, name: Option<NameId>) -> &[usize] {

@@ -4,7 +4,6 @@ use hashbrown::HashSet;
 
 use super::accepting::REGRESSION;
 use super::{Active, Allow, Target, UNUSED, name_of};
-use crate::analyse::BlockSource;
 use crate::finding::{Basis, Hit};
 use crate::rules::{Context, Group, IdleEntry};
 
@@ -91,11 +90,9 @@ fn is_judged(context: &Context<'_>, active: &Active, at: usize) -> bool {
     if matches!(active.group, Group::Launch | Group::Memory | Group::Hygiene) || kernel.ambiguous {
         return false;
     }
-    let ids = context.numbers.ids(at);
-    let has_block = || !ids.is_empty() && context.numbers.of(at).all(|judged| judged.source != BlockSource::Sweep);
     match active.basis {
         Basis::Measured => kernel.evidence.usage.is_some() && kernel.evidence.frame.is_some(),
-        Basis::Computed => has_block(),
+        Basis::Computed => context.numbers.has_block(at),
         Basis::Inferred => kernel.evidence.head.is_some(),
     }
 }

@@ -323,7 +323,7 @@ impl Numbered {
 /// The highest bit of each byte that is none of 0 to 9.
 #[inline]
 fn not_digits(bytes: u64) -> u64 {
-    ((bytes & (ONES * 0x7f)) + ONES * 0x76 | bytes) & (ONES * 0x80)
+    (((bytes & (ONES * 0x7f)) + ONES * 0x76) | bytes) & (ONES * 0x80)
 }
 
 /// The number whose eight digits the bytes are, the first one lowest: two digits at a time are made one number, then four.

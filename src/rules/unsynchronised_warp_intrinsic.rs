@@ -60,7 +60,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let words = Words { source: label.to_owned(), ptx: label.to_owned(), beside: "the instruction in the PTX" };
     placed(context, Finding::new(message), quotes, column, words)
         .help(help)
-        .mark(exchange.by.name())
+        .mark(if opcode.is_empty() { exchange.by.name().to_owned() } else { opcode.clone() })
         .fact("by", exchange.by.name())
         .fact("exchanges", exchange.count)
 }

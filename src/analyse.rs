@@ -86,6 +86,15 @@ pub struct Told {
     pub site: Option<Spot>,
 }
 
+impl Told {
+    /// The most threads a block may have, as the kernel declares.
+    #[must_use]
+    pub fn max_threads(&self) -> Option<u32> {
+        let bounds = self.bounds?;
+        bounds.required.map(BlockSize::threads).or(bounds.max_threads)
+    }
+}
+
 /// Where a block size comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockSource {
@@ -262,6 +271,12 @@ impl Numbers {
         self.ids(at).iter().map(|id| &self.judged[*id as usize])
     }
 
+    /// Whether kernel `at` has occupancies, and a block that something tells.
+    #[must_use]
+    pub fn has_block(&self, at: usize) -> bool {
+        !self.ids(at).is_empty() && self.of(at).all(|judged| judged.source != BlockSource::Sweep)
+    }
+
     /// The entries that name the kernel called `name`, in order.
     #[must_use]
     pub fn entries_of(&self, name: Option<NameId>) -> &[usize] {
@@ -349,6 +364,9 @@ fn narrow(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
+/// The block and the dynamic shared memory that are told.
+type Sizes = (Option<(BlockSize, BlockSource)>, Option<(Bytes, BlockSource)>);
+
 /// What is told of one kernel, where it is declared and launched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Declared {
@@ -433,16 +451,18 @@ impl Analysis {
         if numbers.entries.is_empty() && declared.is_empty() {
             return;
         }
-        let mut known: HashMap<(u32, Declared), u32> = HashMap::new();
+        let mut known: HashMap<(u32, Declared), (u32, Sizes)> = HashMap::new();
         let mut ids: HashMap<Told, u32> = HashMap::from([(numbers.told[0], 0)]);
         let sets = &numbers.matched.sets;
         let mut id_of = |set: Option<u32>, declared: Declared| {
             *known.entry((set.unwrap_or(u32::MAX), declared)).or_insert_with(|| {
                 let entries = set.map_or(&[][..], |set| &sets[set as usize]);
-                *ids.entry(told(entries, declared, assumptions)).or_insert_with_key(|told| {
+                let told = told(entries, declared, assumptions);
+                let id = *ids.entry(told).or_insert_with_key(|told| {
                     numbers.told.push(*told);
                     narrow(numbers.told.len() - 1)
-                })
+                });
+                (id, (told.block, told.dynamic_shared))
             })
         };
         for (at, kernel) in report.kernels.iter().enumerate() {
@@ -452,13 +472,15 @@ impl Analysis {
             declared.dynamic_shared = sites.dynamic_shared;
             declared.agreed = sites.agreed;
             declared.site = sites.distinct.first().copied();
-            let first = id_of(set, declared);
+            let (first, sizes) = id_of(set, declared);
             numbers.told_of.push(first);
             let mut more: Vec<u32> = Vec::new();
+            let mut told_sizes = vec![sizes];
             for site in sites.distinct.iter().skip(1) {
-                let id = id_of(set, Declared { site: Some(*site), ..declared });
+                let (id, sizes) = id_of(set, Declared { site: Some(*site), ..declared });
                 // Where something better tells the block, the launches tell the same.
-                if id != first && !more.contains(&id) {
+                if !told_sizes.contains(&sizes) {
+                    told_sizes.push(sizes);
                     more.push(id);
                 }
             }
@@ -529,7 +551,8 @@ impl Analysis {
                 (BlockSize::new(threads, 1, 1).ok()?, BlockSource::Sweep)
             }
         };
-        let launch = launch.with_threads(block.threads());
+        let bound = need.told.max_threads().filter(|most| block.threads() > *most);
+        let launch = Launch { max_threads: bound, ..launch.with_threads(block.threads()) };
         let occupancy = occupancy(target, &launch).ok()?;
         let site = need.told.site;
         self.numbers.judged.push(Judged { gpu: need.gpu, launch, block, source, site, occupancy });

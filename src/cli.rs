@@ -345,6 +345,9 @@ fn further_report(text: &str) -> Result<FurtherReport, String> {
     if file.is_empty() {
         return Err("the file's name is missing after `=`".to_owned());
     }
+    if file == "-" {
+        return Err(format!("a further report needs a file: `--format {format}` writes to standard output"));
+    }
     let format = Format::from_str(format, false)
         .map_err(|_| format!("no format is called `{format}`; `warplint --help` lists them at --format"))?;
     Ok(FurtherReport { format, file: PathBuf::from(file) })

@@ -4,7 +4,7 @@ use globset::GlobMatcher;
 use miette::Diagnostic;
 use thiserror::Error;
 
-use crate::model::{Arch, NameId, Names, Report};
+use crate::model::{Arch, Kernel, Kind, NameId, Names, Report};
 use crate::pattern::{self, any_form};
 
 /// A choice of kernels.
@@ -104,15 +104,25 @@ impl Filter {
         if let Some((text, glob)) = &self.kernel {
             let mut wanted = Wanted { glob, known: vec![None; report.names.len()] };
             let names = &report.names;
-            let before = report.kernels.len();
+            let held = counted(&report.kernels);
             report.kernels.retain(|kernel| kernel.name.is_some_and(|name| wanted.has(names, name)));
             report.messages.retain(|message| message.kernel.is_none_or(|name| wanted.has(names, name)));
             if report.kernels.is_empty() {
-                let seen = format!("it has {before}; `warplint kernels` lists them");
+                let seen = format!("it has {held}; `warplint kernels` lists them");
                 return Err(FilterError::Nothing { option: "kernel", value: text.clone(), seen });
             }
         }
         Ok(())
+    }
+}
+
+/// `4 kernels`, `1 kernel and 2 device functions`
+fn counted(kernels: &[Kernel]) -> String {
+    let entries = kernels.iter().filter(|kernel| kernel.kind == Kind::Entry).count();
+    let plural = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+    match kernels.len() - entries {
+        0 => plural(entries, "kernel"),
+        functions => format!("{} and {}", plural(entries, "kernel"), plural(functions, "device function")),
     }
 }
 

@@ -175,6 +175,10 @@ fn mark_unbounded(report: &mut Report, by_name: &HashMap<NameId, Vec<usize>>) {
     }
     for kernel in report.kernels.iter_mut().filter(|kernel| kernel.unbounded_stack && kernel.kind == Kind::Entry) {
         kernel.resources.cumulative_stack = None;
+        // Only ptxas prints the frame of the kernel itself.
+        if kernel.evidence.frame.is_none() {
+            kernel.resources.stack = None;
+        }
     }
 }
 
@@ -210,6 +214,29 @@ mod tests {
             (Some(46), Some(Bytes(256)), Some(Bytes(4)))
         );
         assert_eq!((resources.stack, resources.cumulative_stack), (Some(Bytes(8)), Some(Bytes(88))));
+    }
+
+    #[test]
+    fn a_stack_that_cannot_be_determined_is_not_the_linkers_0() {
+        let linker = "nvlink info    : Function properties for 'k':\nnvlink info    : used 30 registers, used 0 barriers, 0 stack, 0 bytes smem, 536 bytes cmem[0], 0 bytes lmem\n";
+        let warning = "nvlink warning : Stack size for entry function 'k' cannot be statically determined\n";
+        let stacks = |log: &str| {
+            let report = joined(log);
+            assert_eq!(report.kernels.len(), 1, "{log}");
+            (report.kernels[0].resources.stack, report.kernels[0].resources.cumulative_stack)
+        };
+        let zero = Some(Bytes(0));
+        assert_eq!(stacks(linker), (zero, zero));
+        for log in [
+            format!("{warning}{linker}"),
+            format!("{linker}{warning}"),
+            format!("{warning}{linker}").replace("nvlink ", ""),
+            " Function k:\n  REG:30 STACK:UNKNOWN SHARED:0 LOCAL:0 CONSTANT[0]:536\n".to_owned(),
+        ] {
+            assert_eq!(stacks(&log), (None, None), "{log}");
+        }
+        // The frame of the kernel itself, as ptxas prints it, is known all the same.
+        assert_eq!(stacks(&format!("{PTXAS}{warning}{linker}")), (Some(Bytes(8)), None));
     }
 
     #[test]

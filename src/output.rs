@@ -68,6 +68,12 @@ impl Write for After<'_> {
     }
 }
 
+/// Whether `file` is standard output: what is written there without a file, or under the name `-`.
+#[must_use]
+pub fn is_stdout(file: Option<&Path>) -> bool {
+    file.is_none_or(|path| path == Path::new("-"))
+}
+
 /// Writes what `write` makes to `file`, or to `stdout` without one.
 ///
 /// # Errors
@@ -77,7 +83,7 @@ pub fn write(
     stdout: &mut dyn Write,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), OutputError> {
-    let Some(path) = file else {
+    let Some(path) = file.filter(|path| !is_stdout(Some(path))) else {
         return write(stdout).and_then(|()| stdout.flush()).map_err(OutputError::Stdout);
     };
     let shown = path.display().to_string();

@@ -227,7 +227,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, style: Style, streams: &mut Streams
 /// Runs a build and lints what it prints. Its status counts, whatever becomes of the lint.
 fn run_build(args: &RunArgs, matches: &ArgMatches, style: Style, streams: &mut Streams<'_>) -> miette::Result<Outcome> {
     let is_document = !matches!(args.lint.format, Format::Human | Format::Short | Format::Github);
-    let mut build = Build::new(&args.command, is_document && args.lint.output.is_none());
+    let mut build = Build::new(&args.command, is_document && output::is_stdout(args.lint.output.as_deref()));
     let result = lint(&args.lint, matches, style, Some(&mut build), streams);
     let Some(status) = build.failure() else { return result };
     if let Err(failure) = result

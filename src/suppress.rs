@@ -85,6 +85,16 @@ pub struct Remark {
     pub is_seen: bool,
 }
 
+impl Remark {
+    /// Whether its file was given, or is one of those that were `placed`: of files that were searched for, those that
+    /// something of the run stands in.
+    #[must_use]
+    pub fn is_of_run(&self, placed: &HashSet<u32>) -> bool {
+        let input = self.quote.place.input;
+        input < Place::SOURCE || placed.contains(&input)
+    }
+}
+
 /// What a comment has effect on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {

@@ -637,3 +637,67 @@ fn whatever_was_written_down_is_accepted_by_the_same_input() {
     }
     assert!(written > 60, "{written}");
 }
+
+/// What only sources tell has no figures of a kernel: the finding itself says how bad it was.
+#[test]
+fn a_finding_that_becomes_worse_is_not_the_one_that_was_accepted() {
+    let root = repository("worse");
+    let launched = |block: u32| {
+        let text = format!(
+            "__global__ void k(float* p) {{ p[threadIdx.x] = 0; }}\nvoid host(float* p, int n) {{ k<<<n, {block}>>>(p); }}\n"
+        );
+        fs::write(root.join("k.cu"), text).unwrap();
+    };
+    let held = |block: u32| {
+        launched(block);
+        let (found, status) = lint(&root, &["--baseline", FILE, "k.cu"]);
+        (found.iter().filter(|line| line.contains("[under-filled-warp]")).count(), status)
+    };
+    launched(200);
+    write(&root, &["k.cu"]);
+    assert_eq!(file(&root)["findings"][0]["severity"], 107);
+    assert_eq!((held(200), held(33)), ((0, 0), (1, 1)));
+    // 24 of 32 lanes, which are as many as of 224.
+    assert_eq!(held(8), (1, 1));
+    assert_eq!(held(784), (0, 0));
+
+    // A file of before tells nothing of that.
+    let text = fs::read_to_string(root.join(FILE)).unwrap();
+    fs::write(root.join(FILE), text.replace(",\"severity\":107", "")).unwrap();
+    assert_eq!((held(200), held(33)), ((0, 0), (0, 0)));
+}
+
+/// Of a kernel without a record a message tells the spills.
+#[test]
+fn a_warning_of_more_bytes_is_not_the_one_that_was_accepted() {
+    let root = repository("warned");
+    let warned = |bytes: u32| {
+        let text = format!(
+            "ptxas warning : Registers are spilled to local memory in function 'k', {bytes} bytes spill stores, {bytes} bytes spill loads\n"
+        );
+        fs::write(root.join("a.log"), text + &record("other", "sm_80", 20, 0)).unwrap();
+    };
+    let held = |bytes: u32| {
+        warned(bytes);
+        lint(&root, &["--baseline", FILE, "a.log"]).0.iter().filter(|line| line.contains("[register-spill]")).count()
+    };
+    warned(16);
+    write(&root, &["a.log"]);
+    assert_eq!((held(16), held(8), held(760)), (0, 0, 1));
+}
+
+/// An occupancy with another block is none that `regression` compares.
+#[test]
+fn a_lower_occupancy_with_another_block_is_not_the_one_that_was_accepted() {
+    let root = repository("blocks");
+    log(&root, "a.log", &[("k", 128, 0)]);
+    write(&root, &["--block", "256", "a.log"]);
+    let held = |block: &str| {
+        let (found, _) = lint(&root, &["--baseline", FILE, "--block", block, "a.log"]);
+        found.iter().filter(|line| line.contains("[register-limited-occupancy]")).count()
+    };
+    assert_eq!((held("256"), held("512"), held("384")), (0, 0, 1));
+    // What is compared is told once, as what it is.
+    log(&root, "a.log", &[("k", 168, 0)]);
+    assert_eq!(held("256"), 0);
+}

@@ -392,3 +392,30 @@ proptest! {
         }
     }
 }
+
+/// What an entry allows in vain is told where the run would have seen it, and of no other build.
+#[test]
+fn what_an_entry_allows_in_vain_is_a_note() {
+    let told = |test: &str, allow: &str, args: &[&str]| {
+        let config = format!("[[kernel]]\nname = \"*scan*\"\nallow = [{allow}]\n");
+        let report = with(&format!("vain-{test}"), &config, args);
+        let ours = report["findings"].as_array().unwrap().iter().filter(|one| one["rule"] == "unused-allow");
+        ours.map(|one| {
+            let place = (one["location"]["path"].as_str().unwrap(), one["location"]["line"].as_u64().unwrap());
+            assert_eq!((place, &one["level"]), (("warplint.toml", 3), &"note".into()));
+            one["facts"]["allowed"].as_str().unwrap().to_owned()
+        })
+        .collect::<Vec<_>>()
+    };
+    assert_eq!(told("one", "\"unbounded-stack\"", &[]), ["unbounded-stack"]);
+    // It spills.
+    assert!(told("used", "\"register-spill\"", &[]).is_empty());
+    assert_eq!(told("both", "\"register-spill\", \"unbounded-stack\"", &[]), ["unbounded-stack"]);
+    // No block is known, nor a product, nor PTX; and others may be left out.
+    let unsure = "\"block-limited-occupancy\", \"grid-too-small\", \"index-divergent-branch\"";
+    assert!(told("unsure", unsure, &[]).is_empty());
+    assert_eq!(told("block", unsure, &["--block", "256"]), ["block-limited-occupancy"]);
+    assert!(told("filtered", "\"unbounded-stack\"", &["--kernel", "*scan*"]).is_empty());
+    assert!(told("meant", "\"unbounded-stack\", \"unused-allow\"", &[]).is_empty());
+    assert!(told("isolated", "\"unbounded-stack\"", &["--isolated"]).is_empty());
+}

@@ -109,6 +109,7 @@ impl Row<'_> {
                 [self.number("gc_config") as usize],
             barriers: self.count("barriers")?,
             virtual_resources: self.count("virtual_res")?,
+            max_threads: None,
         })
     }
 }

@@ -398,3 +398,57 @@ fn what_to_do_of_a_barrier_follows_where_it_stands() {
     let behind = help("barrier-behind", "if (threadIdx.x >= 7) return; p[0] = 1; __syncthreads(); p[1] = 2;");
     assert!(behind.starts_with("guard the work instead of returning early"), "{behind}");
 }
+
+/// Launches that a block of the configuration stands for are one, and so is a GPU that is named twice.
+#[test]
+fn what_is_the_same_is_judged_once() {
+    let text = "__global__ void k(float* p) { p[threadIdx.x] = 0; }\n\
+                void host(float* p, int n) { k<<<n, 96>>>(p); k<<<n, 128>>>(p); }\n";
+    let config = "[[kernel]]\nname = \"*\"\nblock = 192\n";
+    let log = spilling("_Z1kPf");
+    let folder = folder("once", &[("k.cu", text), ("warplint.toml", config), ("build.log", &log)]);
+    let judged = |args: &[&str]| {
+        let output = run_in(&folder, &[&["-f", "json", "k.cu", "build.log"], args].concat());
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["kernels"][0]["occupancy"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["block"][0].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(judged(&[]), [192]);
+    assert_eq!(judged(&["--gpu", "h100-sxm5", "--gpu", "H100 SXM5"]), [192]);
+    assert_eq!(judged(&["--isolated"]), [96, 128]);
+    assert_eq!(judged(&["--isolated", "--gpu", "h100-sxm5", "--gpu", "h100-sxm5"]), [96, 128]);
+}
+
+/// The folder around a log is walked for where its kernels are declared, and for nothing else.
+#[test]
+fn sources_around_a_log_are_judged_for_its_kernels_alone() {
+    let doubles = "for (int i = 0; i < 9; i++) x[i] = x[i] * 0.5 + 1.5;";
+    let both =
+        format!("__global__ void k(float* x) {{ x[0] = 0; }}\n__global__ void other(float* x) {{ {doubles} }}\n");
+    let log = spilling("_Z1kPf");
+    let gpu = ["--gpu", "rtx-4090", "build.log"];
+    let of = |name: &str, files: &[(&str, &str)]| {
+        let log = log.replace("sm_90", "sm_89");
+        let folder = folder(name, &[files, &[("build.log", &log)]].concat());
+        (
+            places(&report_in(&folder, &gpu)),
+            places(&report_in(&folder, &["--source", ".", "--gpu", "rtx-4090", "build.log"])),
+        )
+    };
+    let (around, named) = of("doubles", &[("k.cu", &both)]);
+    assert_eq!(around, ["register-spill k.cu:1"]);
+    assert_eq!(named, around);
+    let (around, _) = of("own_doubles", &[("k.cu", &format!("__global__ void k(float* x) {{ {doubles} }}\n"))]);
+    assert_eq!(around, ["register-spill k.cu:1", "slow-fp64 k.cu:1"]);
+
+    // Nobody knows which of two is meant, and so neither is judged.
+    let fault = format!("// warplint: allow(nothing)\n{PLAIN}");
+    let (around, _) = of("two", &[("a.cu", &fault), ("b.cu", &format!("// warplint: block=many\n{PLAIN}"))]);
+    assert_eq!(around, ["register-spill build.log:3"]);
+    let (around, _) = of("one", &[("a.cu", &fault)]);
+    assert_eq!(around, ["register-spill a.cu:2", "unused-allow a.cu:1"]);
+}

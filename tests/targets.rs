@@ -270,9 +270,31 @@ fn a_beginning_that_several_products_share_lists_them() {
 }
 
 #[test]
+fn a_suffix_is_one_that_compilers_have() {
+    for text in ["sm_75a", "compute_86a", "sm_89f", "sm_90f", "sm_35a"] {
+        assert!(matches!(Gpu::resolve(text), Err(GpuError::NoTarget { .. })), "{text}");
+    }
+    for text in ["sm_90a", "sm_100a", "sm_100f", "sm_101a", "sm_103f", "sm_110a", "sm_120f", "compute_121a", "sm_75"] {
+        assert!(Gpu::resolve(text).is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn an_unknown_name_offers_the_nearest() {
     let Err(GpuError::Unknown { help, .. }) = Gpu::resolve("h1000") else { panic!("not unknown") };
     assert!(help.starts_with("did you mean `h100"), "{help}");
+    for (text, meant) in [
+        ("4090", "`rtx-4090` or `rtx-4090-d`?"),
+        ("5090", "`rtx-5090`"),
+        ("sm90", "`sm_90`?"),
+        ("90", "`sm_90`?"),
+        ("SM 9.0", "`sm_90`?"),
+        ("90a", "`sm_90a`?"),
+        ("cc-120", "`sm_120`?"),
+    ] {
+        let Err(GpuError::Unknown { help, .. }) = Gpu::resolve(text) else { panic!("{text} is not unknown") };
+        assert!(help.starts_with(&format!("did you mean {meant}")), "{text}: {help}");
+    }
     assert!(matches!(Gpu::resolve("sm_999"), Err(GpuError::UnknownArch { .. })));
     assert!(matches!(Gpu::resolve("no/such/file"), Err(GpuError::Unreadable { .. })));
     assert!(matches!(Gpu::resolve(""), Err(GpuError::Unknown { .. })));

@@ -262,6 +262,7 @@ mod tests {
             from: From::Log,
             fingerprint: None,
             cap,
+            severity: (cap == Level::Note).then_some(107),
         };
         baseline.findings.insert(accepted("register-spill", Level::Deny), 1);
         baseline.findings.insert(accepted("register-cliff", Level::Note), 2);

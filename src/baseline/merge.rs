@@ -184,6 +184,7 @@ mod tests {
             from: From::Log,
             fingerprint: None,
             cap: Level::Deny,
+            severity: None,
         }
     }
 

@@ -109,6 +109,8 @@ pub struct Accepted {
     pub fingerprint: Option<Box<str>>,
     /// The loudest that it could be when it was accepted: what became worse is not accepted.
     pub cap: Level,
+    /// How bad it was, for what its figures tell and those of the kernel do not: more is worse.
+    pub severity: Option<u32>,
 }
 
 /// What a finding was read off: one that is read off a log is not gone where only PTX is read.

@@ -156,6 +156,8 @@ pub(super) struct WireFinding {
     fingerprint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    severity: Option<u32>,
     #[serde(default = "once")]
     count: u32,
 }
@@ -382,6 +384,7 @@ impl WireFinding {
             from: accepted.from.name().to_owned(),
             fingerprint: own(&accepted.fingerprint),
             at_most: (accepted.cap < Level::Deny).then(|| accepted.cap.name().to_owned()),
+            severity: accepted.severity,
             count: u32::try_from(count).unwrap_or(u32::MAX),
         }
     }
@@ -402,6 +405,7 @@ impl WireFinding {
             from: from.ok_or_else(|| unknown("kind of input: log, ptx or source", &self.from))?,
             fingerprint: text(self.fingerprint)?,
             cap: cap.ok_or_else(|| unknown("level", self.at_most.as_deref().unwrap_or_default()))?,
+            severity: self.severity,
         })
     }
 }

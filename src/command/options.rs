@@ -7,6 +7,7 @@ use clap::Args;
 use crate::cli::ColorChoice;
 use crate::gpu::Launch;
 use crate::model::{Bytes, parse_size};
+use crate::output::is_stdout;
 use crate::report::{DataFormat, Style};
 
 /// What a block takes besides threads and registers.
@@ -56,7 +57,7 @@ impl OutArgs {
     /// How the report looks: what goes into a file has no colours, unless they are asked for.
     #[must_use]
     pub fn style(&self, style: Style) -> Style {
-        let color = style.color && (self.output.is_none() || self.color == ColorChoice::Always);
+        let color = style.color && (is_stdout(self.output.as_deref()) || self.color == ColorChoice::Always);
         Style { color, ..style }
     }
 }

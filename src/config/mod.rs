@@ -101,7 +101,12 @@ impl Config {
     /// Takes the GPUs of the command line in place of those of the file, if there are any.
     pub fn set_gpus(&mut self, gpus: Vec<(String, Gpu)>) {
         if !gpus.is_empty() {
-            self.gpus = gpus;
+            self.gpus.clear();
+            for (name, gpu) in gpus {
+                if !self.gpus.iter().any(|(_, other)| *other == gpu) {
+                    self.gpus.push((name, gpu));
+                }
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::device_file::{self, DeviceFileError};
 use super::product::{Device, Product, normalised, products, products_named};
 use super::target::{Target, compute_capability};
-use crate::model::Arch;
+use crate::model::{Arch, Kernel, Suffix};
 
 /// Product names shown in an error at most.
 const SHOWN: usize = 8;
@@ -53,6 +53,9 @@ impl Gpu {
     /// As [`Gpu::resolve`].
     pub fn resolve_in(text: &str, folder: &Path) -> Result<Gpu, GpuError> {
         if let Some(arch) = architecture(text.trim()) {
+            if !has_target(arch) {
+                return Err(GpuError::NoTarget { arch, device: arch.device().to_string() });
+            }
             return Gpu::of(arch)
                 .ok_or_else(|| GpuError::UnknownArch { arch, nearest: Target::nearest(arch).to_string() });
         }
@@ -92,6 +95,16 @@ impl Gpu {
     #[must_use]
     pub fn runs(&self, code: Arch) -> bool {
         self.arch.is_none_or(|arch| code.runs_on(arch))
+    }
+
+    /// Whether a kernel can be launched on it: machine code has to run there, PTX alone has to compile for it.
+    #[must_use]
+    pub fn takes(&self, kernel: &Kernel) -> bool {
+        match (kernel.arch, self.arch) {
+            (Some(code), Some(arch)) if !kernel.is_in_log() => code.compiles_for(arch),
+            (Some(code), _) => self.runs(code),
+            (None, _) => true,
+        }
     }
 }
 
@@ -144,6 +157,17 @@ pub enum GpuError {
         /// The nearest known one.
         nearest: String,
     },
+    /// A suffix that the architecture does not have.
+    #[error("no compiler has the target {arch}")]
+    #[diagnostic(help(
+        "`a` follows architectures from sm_90 on, and `f` those from sm_100 on; the GPU itself is {device}, whatever its code"
+    ))]
+    NoTarget {
+        /// What was asked for.
+        arch: Arch,
+        /// The same without a suffix.
+        device: String,
+    },
     /// The file cannot be read.
     #[error("cannot read the device file {}", path.display())]
     #[diagnostic(help(
@@ -174,6 +198,23 @@ fn architecture(text: &str) -> Option<Arch> {
     text.to_ascii_lowercase().parse().ok().or_else(|| compute_capability(text))
 }
 
+/// Whether compilers have the target of an architecture with its suffix.
+fn has_target(arch: Arch) -> bool {
+    match arch.suffix {
+        None => true,
+        Some(Suffix::Specific) => arch.at_least(9, 0),
+        Some(Suffix::Family) => arch.at_least(10, 0),
+    }
+}
+
+/// The architecture that was meant by what is nearly its name: `90`, `sm90`, `SM 9.0`, `cc90a`.
+fn meant_architecture(text: &str) -> Option<Arch> {
+    let bare = normalised(text);
+    let number = ["sm", "compute", "cc"].iter().find_map(|prefix| bare.strip_prefix(prefix)).unwrap_or(&bare);
+    let arch = Arch::from_bytes(format!("sm_{number}").as_bytes())?;
+    (has_target(arch) && Target::of(arch).is_some()).then_some(arch)
+}
+
 fn exact(wanted: &str) -> Option<&'static Product> {
     if wanted.is_empty() {
         return None;
@@ -202,20 +243,45 @@ fn by_beginning(text: &str, wanted: &str) -> Result<Gpu, GpuError> {
 
 fn did_you_mean(wanted: &str) -> String {
     const WAYS: &str = "`warplint gpus` lists them all; `sm_90`, `9.0` or a file with device figures will do too";
-    let mut near: Vec<(f64, &str)> = products()
-        .map(|product| {
-            let alike = product.names().map(|name| strsim::jaro_winkler(&normalised(name), wanted));
-            (alike.fold(0.0, f64::max), product.id.as_str())
-        })
-        .filter(|(alike, _)| *alike >= ALIKE)
-        .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    near.truncate(3);
+    let near = meant(wanted);
     if near.is_empty() { WAYS.to_owned() } else { format!("did you mean {}? {WAYS}", alternatives(&near)) }
 }
 
-fn alternatives(near: &[(f64, &str)]) -> String {
-    let names: Vec<String> = near.iter().map(|(_, name)| format!("`{name}`")).collect();
+/// What may have been meant, the nearest first: an architecture, products of which the text is a part, else those that are
+/// called alike.
+fn meant(wanted: &str) -> Vec<String> {
+    if let Some(arch) = meant_architecture(wanted) {
+        return vec![arch.to_string()];
+    }
+    let mut near: Vec<(f64, &str)> = products()
+        .filter_map(|product| {
+            let alike = product.names().map(|name| likeness(&normalised(name), wanted)).fold(0.0, f64::max);
+            (alike >= ALIKE).then_some((alike, product.id.as_str()))
+        })
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    if near.first().is_some_and(|(alike, _)| *alike > 1.0) {
+        near.retain(|(alike, _)| *alike > 1.0);
+    }
+    near.into_iter().take(OFFERED).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// How alike a product's name is, 0 to 1; over 1 where the text is a part of it, the more the larger a part.
+fn likeness(name: &str, wanted: &str) -> f64 {
+    if wanted.len() >= PART && name.contains(wanted) {
+        return 1.0 + wanted.len() as f64 / name.len() as f64;
+    }
+    strsim::jaro_winkler(name, wanted)
+}
+
+/// Shortest part of a name that may stand for it.
+const PART: usize = 3;
+
+/// Names that are offered at most.
+const OFFERED: usize = 3;
+
+fn alternatives(near: &[String]) -> String {
+    let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
         [] => String::new(),
         [one] => one.clone(),

@@ -77,6 +77,8 @@ pub struct Launch {
     pub barriers: u32,
     /// Virtual resources a block; 0 limits nothing. Matters from 10.0 on.
     pub virtual_resources: u32,
+    /// The most threads that the kernel's own launch bounds allow; `None` where it has none.
+    pub max_threads: Option<u32>,
 }
 
 impl Launch {
@@ -94,6 +96,7 @@ impl Launch {
             partitioned: PartitionedCaching::Off,
             barriers: 0,
             virtual_resources: 0,
+            max_threads: None,
         }
     }
 
@@ -113,6 +116,12 @@ impl Launch {
     #[must_use]
     pub const fn with_threads(self, threads: u32) -> Launch {
         Launch { threads, ..self }
+    }
+
+    /// Whether the block has more threads than the kernel's own launch bounds allow.
+    #[must_use]
+    pub fn exceeds_bounds(&self) -> bool {
+        self.max_threads.is_some_and(|most| self.threads > most)
     }
 
     /// Static and dynamic shared memory together, bytes.
@@ -373,7 +382,7 @@ fn check(target: &Target, launch: &Launch) -> Result<(), LaunchError> {
 
 /// Warps have no allocation granularity of their own; a block that is too large for any launch counts as 0.
 fn by_warps(target: &Target, launch: &Launch, warps: u32, partitioned: PartitionedCaching) -> u32 {
-    if launch.threads > target.max_threads_per_block {
+    if launch.threads > target.max_threads_per_block || launch.exceeds_bounds() {
         0
     } else if partitioned == PartitionedCaching::Off {
         target.max_warps_per_sm / warps

@@ -17,6 +17,13 @@ pub enum Refusal {
         /// Threads a block at most.
         most: u32,
     },
+    /// The block has more threads than the kernel's own launch bounds allow.
+    Bounds {
+        /// Threads of the block.
+        threads: u32,
+        /// Threads a block at most.
+        most: u32,
+    },
     /// A thread wants more registers than any may have.
     RegistersPerThread {
         /// Registers a thread.
@@ -88,7 +95,7 @@ pub fn refusals(target: &Target, launch: &Launch) -> Vec<Refusal> {
     let refused = |limiter| answer.limits.get(limiter) == Some(0);
     let mut reasons = Vec::new();
     if refused(Limiter::Warps) {
-        reasons.push(Refusal::Threads { threads: launch.threads, most: target.max_threads_per_block });
+        reasons.push(by_threads(target, launch));
     }
     if refused(Limiter::Registers) {
         reasons.push(by_registers(target, launch));
@@ -112,6 +119,13 @@ pub fn refusals(target: &Target, launch: &Launch) -> Vec<Refusal> {
 pub fn cluster_refusal(target: &Target, blocks: u32) -> Option<Refusal> {
     let most = target.max_cluster_non_portable.max(1);
     (blocks > most).then_some(Refusal::Cluster { blocks, most })
+}
+
+fn by_threads(target: &Target, launch: &Launch) -> Refusal {
+    match launch.max_threads {
+        Some(most) if most < target.max_threads_per_block => Refusal::Bounds { threads: launch.threads, most },
+        _ => Refusal::Threads { threads: launch.threads, most: target.max_threads_per_block },
+    }
 }
 
 fn by_registers(target: &Target, launch: &Launch) -> Refusal {
@@ -146,6 +160,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Refusal::Threads { threads, most } => write!(f, "{threads} threads a block, and {most} is the most"),
+            Refusal::Bounds { threads, most } => {
+                write!(f, "{threads} threads a block, and its launch bounds allow {most}")
+            }
             Refusal::RegistersPerThread { registers, most } => {
                 write!(f, "{registers} registers a thread, and {most} is the most")
             }

@@ -382,7 +382,8 @@ mod tests {
         let kernel = |body: &str| format!("__global__ void k(int* o) {{ int x = o[threadIdx.x];\n{body} }}");
         let of = |body: &str| exchanges(&kernel(body));
         assert_eq!(of("x += __shfl_down(x, 16);\nx += __shfl_xor(x, 1);"), [(By::Shuffle, 1, 2), (By::Shuffle, 1, 3)]);
-        assert_eq!(of("if (__any(x > 0)) o[0] = __ballot(x);"), [(By::Vote, 2, 2)]);
+        assert_eq!(of("if (__any(x > 0)) o[0] = __ballot(x);"), [(By::Vote, 1, 2), (By::Vote, 1, 2)]);
+        assert_eq!(of("if (__any(x > 0) && __any(x < 9)) o[0] = 1;"), [(By::Vote, 2, 2)]);
         assert_eq!(of("x += __shfl_down_sync(~0u, x, 16); if (__any_sync(~0u, x)) o[0] = 1;"), []);
         assert_eq!(of("#if __CUDA_ARCH__ < 700\nx += __shfl_down(x, 16);\n#endif\n"), []);
         let either =

@@ -90,14 +90,16 @@ pub fn exchanges(module: &Module, one: &Function, body: &mut Body) -> Vec<Exchan
     let statements: Vec<u32> = found.iter().map(|(statement, ..)| *statement).collect();
     let locations = Locations::of(&module.text, body, &statements, &|file| module.is_header_of_toolkit(file));
     let mut exchanges: Vec<Exchange> = Vec::new();
+    let word = |at: u32| match module.positions() {
+        Some(positions) => positions.exchange(at).unwrap_or_default(),
+        None => opcode(&module.text[at as usize..]).unwrap_or_default(),
+    };
     for ((_, at, by, count), locations) in found.into_iter().zip(locations) {
         let line = |locations: Option<Locations>| locations.map(|one| (one.outer.file, one.outer.line));
         // What is unrolled stands at one line of the source.
-        let same = exchanges
-            .iter_mut()
-            .rev()
-            .take(NEAR)
-            .find(|other| by != By::Memory && other.by == by && line(other.locations) == line(locations));
+        let is_alike = |other: &Exchange| by != By::Memory && other.by == by && word(other.at) == word(at);
+        let near = exchanges.iter_mut().rev().take(NEAR);
+        let same = near.into_iter().find(|other| is_alike(other) && line(other.locations) == line(locations));
         match same {
             Some(other) => other.count += count,
             None => exchanges.push(Exchange { by, at, locations, count }),
@@ -120,15 +122,23 @@ fn old_forms<'b>(module: &'b Module, body: &'b Body) -> impl Iterator<Item = (u3
             What::Instruction(Op::Vote) => By::Vote,
             _ => return None,
         };
-        let text = &module.text[statement.start as usize..statement.end as usize];
-        // The guard has no dot.
-        let word: &[u8] = if by == By::Shuffle { b"shfl." } else { b"vote." };
-        let opcode = &text[memmem::find(text, word)?..];
-        let length = opcode.iter().position(u8::is_ascii_whitespace).unwrap_or(opcode.len());
-        let is_old = memmem::find(&opcode[..length], b".sync").is_none();
+        let opcode = opcode(&module.text[statement.start as usize..statement.end as usize])?;
+        let is_old = memmem::find(opcode, b".sync").is_none();
         is_old.then_some((number, statement.start, by))
     })
 }
+
+/// The word of a `shfl` or `vote` with its modifiers; `statement` may go on behind it.
+fn opcode(statement: &[u8]) -> Option<&[u8]> {
+    let near = &statement[..statement.len().min(LONGEST)];
+    // The guard has no dot.
+    let at = [&b"shfl."[..], b"vote."].into_iter().filter_map(|word| memmem::find(near, word)).min()?;
+    let length = near[at..].iter().position(u8::is_ascii_whitespace).unwrap_or(near.len() - at);
+    Some(&near[at..at + length])
+}
+
+/// Longest statement of one that is looked at, in bytes.
+const LONGEST: usize = 256;
 
 /// Chains of stores that other lanes read, in blocks that one warp runs: the first read of each.
 fn chains(module: &Module, code: &Code<'_>, is_warp: bool) -> Vec<(u32, u32, By, u32)> {

@@ -54,6 +54,16 @@ impl Arch {
         }
     }
 
+    /// Whether PTX of the target `self` is compiled at load for a device of compute capability `device`: any later one, with
+    /// `a` only the very same, with `f` the later members of the family.
+    #[must_use]
+    pub fn compiles_for(self, device: Arch) -> bool {
+        match self.suffix {
+            Some(_) => self.runs_on(device),
+            None => self <= device.device(),
+        }
+    }
+
     /// Reads `sm_90a` or `compute_90a` from bytes; `None` for anything else.
     #[must_use]
     pub fn from_bytes(text: &[u8]) -> Option<Arch> {
@@ -127,5 +137,16 @@ mod tests {
         assert!(!arch("sm_100a").runs_on(arch("sm_103")));
         assert!(arch("sm_100f").runs_on(arch("sm_103")));
         assert!(!arch("sm_100f").runs_on(arch("sm_120")));
+    }
+
+    #[test]
+    fn ptx_is_compiled_for_every_later_device_and_with_a_suffix_for_less() {
+        assert!(arch("sm_80").compiles_for(arch("sm_90")));
+        assert!(arch("sm_80").compiles_for(arch("sm_80")));
+        assert!(!arch("sm_90").compiles_for(arch("sm_80")));
+        assert!(arch("sm_90a").compiles_for(arch("sm_90")));
+        assert!(!arch("sm_90a").compiles_for(arch("sm_100")));
+        assert!(arch("sm_100f").compiles_for(arch("sm_103")));
+        assert!(!arch("sm_100f").compiles_for(arch("sm_120")));
     }
 }

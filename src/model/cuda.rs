@@ -216,6 +216,12 @@ impl LaunchSite {
         BlockSize::new(x?, y?, z?).ok()
     }
 
+    /// Blocks of the grid, where all of it is constant.
+    #[must_use]
+    pub fn blocks(&self) -> Option<u64> {
+        self.grid.iter().try_fold(1_u64, |all, one| all.checked_mul(u64::from((*one)?)))
+    }
+
     /// Threads of the block, where constant, whether a GPU can launch that many or not.
     #[must_use]
     pub fn threads(&self) -> Option<u64> {

@@ -15,6 +15,7 @@ mod launch;
 mod mangled;
 mod message;
 mod names;
+mod nearest;
 mod percent;
 mod ptx;
 pub mod symbol;
@@ -35,6 +36,7 @@ pub use kernel::{Evidence, Kernel, Kind, LinkSource, Linked, Place, Quote, Resou
 pub use launch::{BlockSize, BlockSizeError, SizeError, parse_size};
 pub use message::{Message, MessageKind, Unread};
 pub use names::{NameId, Names};
+pub use nearest::nearest;
 pub use percent::percent;
 pub use ptx::{Bounds, Function, Module, Origin, Positions};
 pub use toolkit::{Toolkit, ToolkitError};

@@ -66,6 +66,13 @@ static CUDA: LazyLock<Regex> = LazyLock::new(|| {
 /// `-G` as a word of its own: `cmake -G Ninja` is another program's.
 static DEBUG: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bnvcc\b.*\s(?:-G|--device-debug)(?:\s|$)"));
 
+/// What nvcc hands on to the tools of the host, with what it hands on.
+static HOST: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"[\s"']--?(?:Xcompiler|compiler-options|Xlinker|linker-options|Xarchive|archive-options)(?:=|\s+)(?:\\?"[^"]*"|'[^']*'|\S+)"#,
+    )
+});
+
 /// The options that leave the device link to a later command.
 static SEPARATE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"\bnvcc\b.*\s(?:--?rdc[= ]true|--relocatable-device-code[= ]true|-dc|--device-c)(?:\s|$)")
@@ -175,7 +182,7 @@ pub(crate) fn options(text: &[u8], left: &mut usize) -> Options {
         let start = memchr::memrchr(b'\n', &rest[..at]).map_or(0, |feed| feed + 1);
         let end = memchr::memchr(b'\n', &rest[at..]).map_or(rest.len(), |feed| at + feed);
         let command = rest[start..end].trim_ascii_end();
-        options.debug |= DEBUG.is_match(command);
+        options.debug |= DEBUG.is_match(command) && DEBUG.is_match(&HOST.replace_all(command, &b""[..]));
         options.separate |= SEPARATE.is_match(command);
         rest = &rest[end..];
     }
@@ -315,6 +322,22 @@ mod tests {
             Options { debug: false, separate: true }
         );
         assert_eq!(said("nvcc -dc a.cu --device-debug"), Options { debug: true, separate: true });
+        for host in [
+            "-Xcompiler -G",
+            "-Xcompiler=-G",
+            "--compiler-options -G",
+            "--compiler-options=-G",
+            "-Xcompiler \"-O2,-G\"",
+            "-Xcompiler \"-O2 -G\"",
+            "-Xcompiler='-O2 -G -fPIC'",
+            "-Xcompiler=\\\"-O2 -G \\\"",
+            "-Xlinker -G",
+            "-Xcompiler -O2 -Xcompiler -G",
+        ] {
+            assert!(!said(&format!("nvcc -c {host} a.cu")).debug, "{host}");
+            assert!(said(&format!("nvcc -c {host} -G a.cu")).debug, "{host}");
+            assert!(said(&format!("nvcc -G {host} a.cu")).debug, "{host}");
+        }
         for other in ["cmake -G Ninja\nnvcc -c a.cu", "nvcc -DG -g -lineinfo -dcx -rdc=false a.cu", "gcc -G nvcc.c"] {
             assert_eq!(said(other), Options::default(), "{other}");
         }

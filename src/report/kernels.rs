@@ -91,8 +91,9 @@ fn spilled(kernel: &Kernel) -> Option<Bytes> {
     kernel.resources.spill_stores.max(kernel.resources.spill_loads)
 }
 
+/// Where nobody knows how deep it gets, the frame of the kernel itself is not its stack.
 fn stack(kernel: &Kernel) -> Option<Bytes> {
-    kernel.resources.cumulative_stack.max(kernel.resources.stack)
+    kernel.resources.cumulative_stack.max(kernel.resources.stack).filter(|_| !kernel.unbounded_stack)
 }
 
 /// What the marks of a table say; only those that are used are printed.
@@ -235,17 +236,16 @@ pub fn kernels_human(context: &Context<'_>, sort: Sort, style: Style, out: &mut 
     }
     legend(&marks, style, out)?;
     for gpu in idle_gpus(context) {
-        writeln!(out, "{}", style.faint(format!("{gpu}: the log has no code that runs on it")))?;
+        writeln!(out, "{}", style.faint(format!("{gpu}: there is no code that runs on it")))?;
     }
     left_out(others).map_or(Ok(()), |text| writeln!(out, "{}", style.faint(text)))
 }
 
-/// GPUs that were asked for and that no kernel was judged on.
+/// GPUs that were asked for and that run none of the kernels.
 fn idle_gpus<'a>(context: &Context<'a>) -> impl Iterator<Item = &'a str> {
-    let numbers = context.numbers;
-    let mut idle = vec![true; numbers.gpus.len()];
-    numbers.judged.iter().for_each(|judged| idle[judged.gpu as usize] = false);
-    numbers.gpus.iter().zip(idle).filter(|(_, idle)| *idle).map(|(gpu, _)| gpu.name.as_ref())
+    let kernels = &context.report.kernels;
+    let idle = context.numbers.gpus.iter().filter(|gpu| !kernels.iter().any(|kernel| gpu.takes(kernel)));
+    idle.map(|gpu| gpu.name.as_ref())
 }
 
 fn is_own(context: &Context<'_>, row: &Row<'_>, judged: &Judged) -> bool {

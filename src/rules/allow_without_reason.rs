@@ -20,7 +20,9 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         return;
     }
     let mut last = None;
-    for (at, remark) in numbers.remarks.iter().enumerate().filter(|(_, remark)| is_bare(remark)) {
+    let placed = context.placed_sources();
+    let is_asked = |remark: &Remark| is_bare(remark) && remark.is_of_run(&placed);
+    for (at, remark) in numbers.remarks.iter().enumerate().filter(|(_, remark)| is_asked(remark)) {
         // A comment that allows several rules wants one reason.
         if last.replace(remark.quote.place) != Some(remark.quote.place) {
             hits.push(Hit::remark(at));

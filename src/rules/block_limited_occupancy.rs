@@ -20,8 +20,8 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::records::record;
-    use crate::rules::testing::lint;
+    use crate::rules::records::{named, record};
+    use crate::rules::testing::{lint, with_log};
 
     #[test]
     fn blocks_of_one_warp_fill_half_of_an_sm_for_24_blocks() {
@@ -50,6 +50,29 @@ mod tests {
         let found = lint(&record("sm_86", "64 registers"), &["--block", "64"]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("64 registers per thread and the limit of 16 blocks each leave room"), "{found:?}");
+    }
+
+    #[test]
+    fn a_grid_that_no_sm_gets_enough_blocks_of_is_silent() {
+        let found = |launches: &str, args: &[&str]| {
+            let text =
+                format!("__global__ void k(float* p) {{ p[0] = 0; }}\nvoid host(float* p, int n) {{ {launches} }}\n");
+            let found = with_log(&[("k.cu", &text)], &named("_Z1kPf", "sm_90", "20 registers"), args);
+            found.iter().filter(|line| line.contains("block-limited-occupancy")).count()
+        };
+        for grid in ["1", "4", "31", "dim3(2, 2)"] {
+            assert_eq!(found(&format!("k<<<{grid}, 32>>>(p);"), &[]), 0, "{grid}");
+        }
+        for grid in ["n", "32", "132 * 32"] {
+            assert_eq!(found(&format!("k<<<{grid}, 32>>>(p);"), &[]), 1, "{grid}");
+        }
+        // 132 SMs have 1 or 2 of 132 blocks each, and 32 of 4224.
+        assert_eq!(found("k<<<133, 32>>>(p);", &["--gpu", "h100-sxm5"]), 0);
+        assert_eq!(found("k<<<132 * 32, 32>>>(p);", &["--gpu", "h100-sxm5"]), 1);
+        // One launch may be large, or the block of the other.
+        assert_eq!(found("k<<<1, 32>>>(p); k<<<n, 32>>>(p);", &[]), 1);
+        assert_eq!(found("k<<<1, 32>>>(p); k<<<n, n>>>(p);", &[]), 1);
+        assert_eq!(found("k<<<1, 32>>>(p); k<<<n, 256>>>(p);", &[]), 0);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::Context;
 use crate::analyse::Launched;
 use crate::finding::{Cause, Hit, Subject};
 use crate::gpu::Gpu;
-use crate::model::{Arch, LaunchSite};
+use crate::model::LaunchSite;
 
 /// A launch with a constant grid, and a GPU whose number of SMs is known.
 pub(super) struct Grid<'a> {
@@ -64,13 +64,13 @@ fn grid_in<'a>(
     gpu_at: u32,
 ) -> Option<Grid<'a>> {
     let gpu = numbers.gpus.get(gpu_at as usize)?;
-    let [x, y, z] = site.grid;
-    let blocks = u64::from(x?).checked_mul(u64::from(y?))?.checked_mul(u64::from(z?))?;
+    let blocks = site.blocks()?;
     let sms = gpu.device.sm_count?;
     // A kernel that was compiled, and not for this GPU, is not launched on it.
     let family = launched.family.and_then(|number| report.families.get(number as usize));
-    let archs = family.into_iter().flat_map(|family| &family.kernels);
-    let archs: Vec<Arch> = archs.filter_map(|at| report.kernels.get(*at as usize)?.arch).collect();
-    let runs = archs.is_empty() || archs.iter().any(|arch| gpu.runs(*arch));
+    let kernels = family.into_iter().flat_map(|family| &family.kernels);
+    let kernels = kernels.filter_map(|at| report.kernels.get(*at as usize));
+    let mut compiled = kernels.filter(|kernel| kernel.arch.is_some()).peekable();
+    let runs = compiled.peek().is_none() || compiled.any(|kernel| gpu.takes(kernel));
     (runs && blocks > 0).then_some(Grid { at, gpu_at, launched, site, gpu, blocks, sms })
 }

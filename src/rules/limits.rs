@@ -7,7 +7,7 @@ use super::standing::Standing;
 use crate::analyse::{BlockSource, Judged};
 use crate::finding::{Fact, Finding, Hit, Label, Level};
 use crate::gpu::{Limiter, Target};
-use crate::model::{Bytes, Kernel, percent};
+use crate::model::{Bytes, Kernel, LaunchSite, percent};
 
 /// The limits that are a kernel's own, in the order in which one finding speaks for all that tie.
 const ORDER: [Limiter; 4] = [Limiter::Registers, Limiter::SharedMemory, Limiter::Blocks, Limiter::Barriers];
@@ -78,11 +78,36 @@ pub(super) fn every(context: &Context<'_>, hits: &mut Vec<Hit>, grade: impl Fn(&
     if grades.iter().all(Option::is_none) {
         return;
     }
-    for (at, id, _) in context.occupancies() {
-        if let Some(grade) = &grades[id as usize] {
+    for (at, id, judged) in context.occupancies() {
+        if let Some(grade) = grades[id as usize].as_ref().filter(|_| !is_lone(context, at, judged)) {
             hits.push(Hit::kernel(at, grade.weight).judged(id).at_most(grade.cap));
         }
     }
+}
+
+/// Launches of a kernel that are looked at.
+const LAUNCHES: usize = 100;
+
+/// Whether all launches of a kernel with the block that was judged are so small that no SM gets as many blocks as it holds:
+/// then no limit binds.
+fn is_lone(context: &Context<'_>, at: usize, judged: &Judged) -> bool {
+    let Some(kernel) = context.report.kernels.get(at).filter(|_| judged.source == BlockSource::LaunchSite) else {
+        return false;
+    };
+    let family = kernel.family.and_then(|family| context.report.families.get(family as usize));
+    let all = context.numbers.instances.launches_of(context.report, kernel, LAUNCHES);
+    if all.count > LAUNCHES || family.is_none_or(|family| !family.perhaps_launches.is_empty()) {
+        return false;
+    }
+    let sms = context.numbers.gpu(judged).device.sm_count.unwrap_or(1).max(1);
+    let held = u64::from(judged.occupancy.blocks_per_sm);
+    let is_small = |site: &LaunchSite| {
+        site.blocks().is_some_and(|blocks| held > 0 && (blocks == 1 || blocks.div_ceil(u64::from(sms)) < held))
+    };
+    // A launch whose block is not known may be one of these.
+    let may_be = |site: &LaunchSite| site.block_size().is_none_or(|block| block == judged.block);
+    let mut sites = all.spots.iter().filter_map(|spot| context.report.launch(*spot));
+    sites.all(|site| !may_be(site) || is_small(site))
 }
 
 /// The check of the rule that speaks for `limiter`.

@@ -60,15 +60,15 @@ mod wrong_target;
 use std::cell::OnceCell;
 use std::mem::discriminant;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::analyse::{BlockSource, BranchQuotes, Budget, Entry, Found, Judged, Launched, Loose, Numbers, Told};
 use crate::baseline::Against;
 use crate::finding::{Finding, Hit, Label, Subject};
 use crate::gpu::{Gpu, Target};
 use crate::model::{
-    Alike, Arch, Declaration, Family, Function, Kernel, Kind, LaunchSite, Message, MessageKind, NameId, Quote, Report,
-    Spot, alike, symbol,
+    Alike, Arch, Declaration, Family, Function, Kernel, Kind, LaunchSite, Message, MessageKind, NameId, Place, Quote,
+    Report, Spot, alike, symbol,
 };
 use crate::suppress::Remark;
 
@@ -206,6 +206,15 @@ impl Rule {
     }
 }
 
+/// An entry of the configuration that allows something in vain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleEntry {
+    /// An index of [`Numbers::entries`].
+    pub entry: usize,
+    /// The rules and groups that it allows and that found nothing.
+    pub names: Vec<&'static str>,
+}
+
 /// What rules see.
 pub struct Context<'a> {
     /// Everything that was read.
@@ -218,6 +227,8 @@ pub struct Context<'a> {
     families: HashMap<NameId, u32>,
     /// Comments that silence nothing, as indices of [`Numbers::remarks`]: known when all other rules were run.
     pub unused: Vec<u32>,
+    /// Entries of the configuration that allow something in vain: known likewise.
+    pub idle_entries: Vec<IdleEntry>,
     /// What the figures are held against, where something is.
     pub against: Option<&'a Against>,
     /// Accepted findings that are gone: known when all other rules were run.
@@ -250,6 +261,7 @@ impl<'a> Context<'a> {
             kinds,
             families,
             unused: Vec::new(),
+            idle_entries: Vec::new(),
             against: None,
             gone: None,
             build: OnceCell::new(),
@@ -403,6 +415,27 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn family_named(&self, name: NameId) -> Option<&'a Family> {
         self.report.families.get(*self.families.get(&name)? as usize)
+    }
+
+    /// Whether the run is about a family: sources that were searched for tell of the kernels of the inputs alone.
+    #[must_use]
+    pub fn is_of_run(&self, family: &Family) -> bool {
+        let main = family.main(self.report);
+        !family.kernels.is_empty() || main.is_some_and(|main| main.quote.place.input < Place::SOURCE)
+    }
+
+    /// The sources that were searched for and that something of the run stands in: a kernel, or a branch. The others were
+    /// read only because they could have had one.
+    #[must_use]
+    pub fn placed_sources(&self) -> HashSet<u32> {
+        let families = self.report.families.iter().filter(|family| !family.kernels.is_empty());
+        let declarations = families.flat_map(|family| &family.declarations);
+        let declared = declarations.filter_map(|spot| Some(self.report.declaration(*spot)?.quote));
+        let branches = &self.numbers.branches;
+        let exchanges = branches.exchanges.iter().filter_map(|loose| loose.quotes);
+        let quotes = branches.quotes.iter().copied().flatten().chain(exchanges);
+        let sources = quotes.flat_map(|quotes| quotes.source.into_iter().chain(quotes.inlined.map(|one| one.quote)));
+        declared.chain(sources).map(|quote| quote.place.input).collect()
     }
 
     /// The name of the only kernel of a family, else the name as declared.

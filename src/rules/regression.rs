@@ -10,7 +10,7 @@ use super::standing::Standing;
 use crate::baseline::{Against, AtBlock, Difference, Figures, Occupancies, may_move, places};
 use crate::finding::{Finding, Hit, Label, Level, Subject};
 use crate::gpu::Gpu;
-use crate::model::{Arch, Bytes, Kernel, percent, symbol};
+use crate::model::{Arch, Bytes, Kernel, Kind, percent, symbol};
 
 /// Options of the rule.
 #[derive(Debug, Deserialize)]
@@ -345,8 +345,12 @@ fn of_all(context: &Context<'_>, options: &Options, against: &Against) -> Findin
     let counted = |count: u64, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
     let name = &against.name;
     if build.nothing_compared() {
-        let known = counted(against.baseline.kernels.len() as u64, "kernel");
-        let seen = match build.all {
+        // Counted as the last line of a report counts them.
+        let is_entry = |figures: &Vec<Figures>| figures.iter().any(|one| !one.is_function);
+        let known = against.baseline.kernels.values().filter(|figures| is_entry(figures)).count();
+        let known = counted(known as u64, "kernel");
+        let seen = match comparable(context).filter(|(_, kernel)| kernel.kind == Kind::Entry).count() {
+            0 => "no device function of this input is".to_owned(),
             1 => "the only kernel of this input is not".to_owned(),
             count => format!("none of the {count} kernels of this input is"),
         };

@@ -6,7 +6,7 @@ use super::Context;
 use super::limits::counted;
 use crate::finding::{Cause, Finding, Hit, Label, Subject};
 use crate::gpu::Gpu;
-use crate::model::{Arch, Doubles, Family, symbol};
+use crate::model::{Doubles, Family, symbol};
 
 /// Results of single precision for each of double precision, from which on a GPU is slow at those.
 const SLOW: u32 = 32;
@@ -23,7 +23,7 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         return;
     }
     for (at, family) in context.report.families.iter().enumerate() {
-        let Some(doubles) = doubles(context, family) else { continue };
+        let Some(doubles) = doubles(context, family).filter(|_| context.is_of_run(family)) else { continue };
         let slowest =
             slow.iter().filter(|(_, gpu, _)| runs(context, family, gpu)).max_by_key(|(at, _, rate)| (*rate, !*at));
         if let Some((gpu, ..)) = slowest {
@@ -47,8 +47,8 @@ fn doubles(context: &Context<'_>, family: &Family) -> Option<Doubles> {
 /// Whether the kernel may run on a GPU: one that was compiled, and not for it, does not.
 fn runs(context: &Context<'_>, family: &Family, gpu: &Gpu) -> bool {
     let kernels = family.kernels.iter().filter_map(|at| context.report.kernels.get(*at as usize));
-    let mut archs = kernels.filter_map(|kernel| kernel.arch).peekable();
-    archs.peek().is_none() || archs.any(|arch: Arch| gpu.runs(arch))
+    let mut compiled = kernels.filter(|kernel| kernel.arch.is_some()).peekable();
+    compiled.peek().is_none() || compiled.any(|kernel| gpu.takes(kernel))
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::limits::{Grade, every, evidence, shared_bytes, threads, with_facts};
 use super::{Context, Judged};
-use crate::analyse::{BlockSource, Launched};
+use crate::analyse::{BlockSource, Launched, Told};
 use crate::finding::{Cause, Finding, Hit, Level};
 use crate::gpu::{Limiter, Refusal, Target, largest_block, occupancy, refusals};
 use crate::model::{BlockSize, BlockSizeError, Bytes, Impossible, LaunchSite};
@@ -16,9 +16,14 @@ pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     every(context, hits, |judged| {
-        let refused = judged.occupancy.blocks_per_sm == 0;
+        let refused = judged.occupancy.blocks_per_sm == 0 && !is_told_of_launch(judged);
         refused.then_some(Grade { weight: judged.launch.registers, cap: Level::Deny })
     });
+    // Of kernels without figures the launch bounds alone are known.
+    hits.extend(context.entries().filter(|(at, _)| context.numbers.ids(*at).is_empty()).filter_map(|(at, _)| {
+        let (threads, ..) = over_bounds(context.numbers.told(at)?)?;
+        Some(Hit::kernel(at, threads))
+    }));
     for hit in &mut *hits {
         // One size for a whole log is one cause, however many kernels cannot take it.
         if context.judged_of(hit).is_some_and(is_of_option) {
@@ -30,6 +35,18 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         let weight = threads.or(site.impossible.map(|_| 0));
         hits.extend(weight.map(|threads| Hit::launch(at, u32::try_from(threads).unwrap_or(u32::MAX))));
     }
+}
+
+/// Threads of a block that is told, more than the launch bounds allow; these, and who tells it.
+fn over_bounds(told: &Told) -> Option<(u32, u32, BlockSource)> {
+    let (block, source) = told.block?;
+    let (threads, most) = (block.threads(), told.max_threads()?);
+    (threads > most && source != BlockSource::LaunchSite).then_some((threads, most, source))
+}
+
+/// Whether its launch in the sources has too many threads for its launch bounds, which `launch-bounds-exceeded` tells.
+fn is_told_of_launch(judged: &Judged) -> bool {
+    judged.source == BlockSource::LaunchSite && judged.launch.exceeds_bounds()
 }
 
 /// Why no GPU launches the block of a launch, where that is constant.
@@ -44,7 +61,10 @@ fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) ->
         return tell_impossible(context, &called, site, dimension);
     }
     let why = refusal(site).map_or_else(String::new, |error| format!(": {error}"));
-    let help = "give each thread several elements, and launch blocks of 1024 threads at most: 256 are a good start";
+    let help = match refusal(site) {
+        Some(BlockSizeError::TooDeep(_)) => DEEP,
+        _ => LARGE,
+    };
     let [x, y, z] = site.block.map(Option::unwrap_or_default);
     let label = context.block_label(site, "too large for every GPU");
     let block = BlockSize { x, y, z }.to_string();
@@ -52,6 +72,12 @@ fn tell_launch(context: &Context<'_>, launched: &Launched, site: &LaunchSite) ->
         Finding::new(format!("{called} cannot be launched with this block{why}")).help(help).label(Some(label));
     finding.mark(block.clone()).fact("block", block).fact("threads", site.threads())
 }
+
+const LARGE: &str =
+    "give each thread several elements, and launch blocks of 1024 threads at most: 256 are a good start";
+
+const DEEP: &str = "a block has 1024 threads in x and in y at most, and 64 in z: exchange the dimensions, or give more of z to \
+                    the grid";
 
 /// A dimension that no launch can have, whatever the others are.
 fn tell_impossible(context: &Context<'_>, called: &str, site: &LaunchSite, dimension: Impossible) -> Finding {
@@ -65,10 +91,7 @@ fn tell_impossible(context: &Context<'_>, called: &str, site: &LaunchSite, dimen
                     there is nothing to do: an empty one is an error, `cudaErrorInvalidConfiguration`";
         (help, "no GPU launches nothing")
     } else if of_block {
-        (
-            "give each thread several elements, and launch blocks of 1024 threads at most: 256 are a good start",
-            "out of range",
-        )
+        (if axis == "z" && number <= 1024 { DEEP } else { LARGE }, "out of range")
     } else {
         let help = "a grid has 2147483647 blocks in x at most, and 65535 in y and in z: exchange the dimensions, or give each \
                     block several parts of the work";
@@ -95,18 +118,11 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         return tell_launch(context, launched, site);
     }
     let (Some(kernel), Some(judged)) = (context.kernel_of(hit), context.judged_of(hit)) else {
-        return Finding::new("the kernel cannot be launched");
+        return tell_bounds(context, hit).unwrap_or_else(|| Finding::new("the kernel cannot be launched"));
     };
     let gpu = context.numbers.gpu(judged);
     let reasons = refusals(&gpu.target, &judged.launch);
-    let size = match judged.source {
-        BlockSource::Sweep => "any block size".to_owned(),
-        BlockSource::Option => format!("the {} of --block", threads(judged.launch.threads)),
-        BlockSource::Comment | BlockSource::Config | BlockSource::ReqNtid | BlockSource::LaunchSite => {
-            format!("{} per block", threads(judged.launch.threads))
-        }
-        BlockSource::LaunchBounds => format!("the {} of its launch bounds", threads(judged.launch.threads)),
-    };
+    let size = size(judged.source, judged.launch.threads);
     let why: Vec<String> = reasons.iter().map(Refusal::to_string).collect();
     let message =
         format!("{} cannot be launched with {size} on {}: {}", context.called(kernel.name), gpu.name, why.join("; "));
@@ -116,6 +132,47 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let told = told_by(context, hit);
     let finding = Finding::new(message).help(help(&gpu.target, judged, &reasons, largest, told)).label(label);
     with_facts(finding, judged).fact("largest_block", largest)
+}
+
+/// A kernel without figures, of which a block is told that its launch bounds do not allow.
+fn tell_bounds(context: &Context<'_>, hit: &Hit) -> Option<Finding> {
+    let (at, kernel) = context.numbered_kernel_of(hit)?;
+    let (asked, most, source) = over_bounds(context.numbers.told(at)?)?;
+    let refusal = Refusal::Bounds { threads: asked, most };
+    let message = format!("{} cannot be launched with {}: {refusal}", context.called(kernel.name), size(source, asked));
+    let label = match kernel.evidence.head {
+        Some(head) => Some(context.line_label(head, "its launch bounds")),
+        None => context.report.declared(at).map(|declared| context.declared_label(declared, "its launch bounds")),
+    };
+    let mut parts = vec![format!("the largest block that fits has {}", threads(most)), wider(asked)];
+    if source == BlockSource::Option {
+        parts.push(OWN_ENTRY.to_owned());
+    }
+    let finding = Finding::new(message).help(parts.join("; ")).label(label);
+    Some(finding.fact("threads", asked).fact("block_source", source.name()).fact("largest_block", most))
+}
+
+/// The block as a message tells it.
+fn size(source: BlockSource, count: u32) -> String {
+    match source {
+        BlockSource::Sweep => "any block size".to_owned(),
+        BlockSource::Option => format!("the {} of --block", threads(count)),
+        BlockSource::Comment | BlockSource::Config | BlockSource::ReqNtid | BlockSource::LaunchSite => {
+            format!("{} per block", threads(count))
+        }
+        BlockSource::LaunchBounds => format!("the {} of its launch bounds", threads(count)),
+    }
+}
+
+/// What is said of one `--block` for all kernels.
+const OWN_ENTRY: &str = "--block holds for every kernel without a size of its own: a [[kernel]] entry of warplint.toml tells \
+                         that of this one";
+
+/// What makes launch bounds allow a block.
+fn wider(threads: u32) -> String {
+    format!(
+        "`__launch_bounds__({threads})` allows a block of this size, and leaves the compiler fewer registers for each thread"
+    )
 }
 
 /// Who tells the dynamic shared memory.
@@ -134,9 +191,7 @@ fn help(target: &Target, judged: &Judged, reasons: &[Refusal], largest: Option<u
     }
     parts.extend(reasons.iter().filter_map(|reason| cure(target, judged, reason, told)));
     if is_of_option(judged) {
-        let entry = "--block holds for every kernel without a size of its own: a [[kernel]] entry of warplint.toml tells \
-                     that of this one";
-        parts.push(entry.to_owned());
+        parts.push(OWN_ENTRY.to_owned());
     }
     if parts.is_empty() {
         parts.push("no block size fits with what the kernel uses".to_owned());
@@ -168,6 +223,8 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal, told: &str) -> Optio
             };
             Some(format!("{over} of the {} per block must go{told}", shared_bytes(judged)))
         }
+        // The most threads that any GPU launches.
+        Refusal::Bounds { threads, .. } => (threads <= target.max_threads_per_block).then(|| wider(threads)),
         Refusal::Threads { .. } | Refusal::DynamicMaximum { .. } | Refusal::Cluster { .. } | Refusal::Count { .. } => {
             None
         }
@@ -177,7 +234,7 @@ fn cure(target: &Target, judged: &Judged, reason: &Refusal, told: &str) -> Optio
 #[cfg(test)]
 mod tests {
     use crate::rules::records::{named, record};
-    use crate::rules::testing::{human, lint, sources};
+    use crate::rules::testing::{human, human_with_log, lint, sources, with_log};
 
     fn found(arch: &str, used: &str, args: &[&str]) -> String {
         lint(&record(arch, used), args).join("\n")
@@ -238,6 +295,31 @@ mod tests {
     }
 
     #[test]
+    fn a_block_over_the_launch_bounds_is_refused_whoever_tells_it() {
+        let text = |above: &str| {
+            format!("{above}__global__ void __launch_bounds__(128) k(float* p) {{ p[threadIdx.x] = 0; }}\n")
+        };
+        let log = named("_Z1kPf", "sm_90", "20 registers");
+        let plain = text("");
+        let over = |size: &str, on: &str| {
+            format!(
+                "error[unlaunchable-kernel] `k` cannot be launched with {size}{on}: 256 threads a block, and its launch bounds allow 128"
+            )
+        };
+        let args = ["--block", "256"];
+        assert_eq!(with_log(&[("k.cu", &plain)], &log, &args), [over("the 256 threads of --block", " on sm_90")]);
+        assert_eq!(sources(&[("k.cu", &plain)], &args), [over("the 256 threads of --block", "")]);
+        let comment = text("// warplint: block=256\n");
+        assert_eq!(with_log(&[("k.cu", &comment)], &log, &[]), [over("256 threads per block", " on sm_90")]);
+        assert_eq!(sources(&[("k.cu", &comment)], &[]), [over("256 threads per block", "")]);
+        assert!(with_log(&[("k.cu", &plain)], &log, &["--block", "128"]).is_empty());
+        // A launch is told where it stands.
+        let launch = format!("{plain}void host(float* p, int n) {{ k<<<n, 256>>>(p); }}\n");
+        let told = with_log(&[("k.cu", &launch)], &log, &[]);
+        assert!(told.len() == 1 && told[0].contains("launch-bounds-exceeded"), "{told:?}");
+    }
+
+    #[test]
     fn a_launch_in_a_source_of_more_threads_than_any_gpu_launches_fails() {
         let found = |block: &str| {
             let text =
@@ -251,6 +333,13 @@ mod tests {
                  GPU launches more than 1024"
             ]
         );
+        let deep = |block: &str| {
+            let text =
+                format!("__global__ void k(float* p) {{}}\nvoid host(float* p, int n) {{ k<<<n, {block}>>>(p); }}\n");
+            human_with_log(&[("k.cu", &text)], "")
+        };
+        assert!(deep("dim3(1, 1, 128)").contains("help: a block has 1024 threads in x and in y at most, and 64 in z"));
+        assert!(deep("dim3(33, 32)").contains("help: give each thread several elements"));
         assert_eq!(found("dim3(33, 32)").len(), 1);
         assert_eq!(found("dim3(1, 1, 65)").len(), 1);
         assert!(found("1024").is_empty() && found("dim3(32, 32)").is_empty() && found("dim3(2048, n)").is_empty());

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::Context;
 use super::branch::{Words, placed};
 use super::limits::counted;
+use crate::analyse::Loose;
 use crate::finding::{Finding, Hit};
 use crate::lanes::warp::By;
 use crate::model::Quote;
@@ -15,8 +16,17 @@ use crate::model::Quote;
 pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
-    let all = context.numbers.branches.exchanges.iter().enumerate();
+    let early = runs_in_step(context);
+    let is_told =
+        |one: &&Loose| !(early && one.function(context.report).is_none_or(|function| function.arch.is_none()));
+    let all = context.numbers.branches.exchanges.iter().enumerate().filter(|(_, one)| is_told(one));
     hits.extend(all.map(|(at, one)| Hit::exchange(at, one.exchange.count)));
+}
+
+/// Whether all GPUs of the run are from before 7.0, when the lanes of a warp ran in step. PTX tells itself what it is for.
+fn runs_in_step(context: &Context<'_>) -> bool {
+    let gpus = &context.numbers.gpus;
+    !gpus.is_empty() && gpus.iter().all(|gpu| gpu.arch.is_some_and(|arch| !arch.at_least(7, 0)))
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
@@ -50,7 +60,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let words = Words { source: label.to_owned(), ptx: label.to_owned(), beside: "the instruction in the PTX" };
     placed(context, Finding::new(message), quotes, column, words)
         .help(help)
-        .mark(exchange.by.name())
+        .mark(if opcode.is_empty() { exchange.by.name().to_owned() } else { opcode.clone() })
         .fact("by", exchange.by.name())
         .fact("exchanges", exchange.count)
 }
@@ -94,6 +104,24 @@ mod tests {
         );
         assert!(lint(&kernel("sm_60", SHUFFLE), &[]).is_empty());
         assert!(lint(&kernel("sm_70", "\tshfl.sync.down.b32 %r1, %r2, 16, 31, -1;\n"), &[]).is_empty());
+    }
+
+    #[test]
+    fn each_intrinsic_of_a_line_is_told_by_its_name() {
+        let text = "__global__ void k(int* p) { p[0] = __any(p[0]) + __ballot(p[1]) + __any(p[2]); }\n";
+        let found = sources(&[("k.cu", text)], &[]);
+        assert!(found.len() == 2 && found[0].contains("uses `__any` 2 times without"), "{found:?}");
+        assert!(found[1].contains("uses `__ballot` without"), "{found:?}");
+    }
+
+    #[test]
+    fn a_source_for_gpus_before_sm_70_is_silent() {
+        let text = "__global__ void k(int* p) { p[threadIdx.x] = __shfl_down(p[0], 16); }\n";
+        let found = |args: &[&str]| sources(&[("k.cu", text)], args).len();
+        assert_eq!(found(&["--gpu", "sm_60"]), 0);
+        assert_eq!(found(&["--gpu", "sm_52", "--gpu", "sm_61"]), 0);
+        assert_eq!(found(&["--gpu", "sm_60", "--gpu", "sm_70"]), 1);
+        assert_eq!(found(&[]), 1);
     }
 
     #[test]

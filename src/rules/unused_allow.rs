@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
+use super::limits::and;
 use super::{Context, Group, RULES, Rule};
-use crate::finding::{Finding, Hit, Label};
-use crate::model::{NameId, symbol};
+use crate::finding::{Finding, Hit, Label, Level, Subject};
+use crate::model::{NameId, nearest, symbol};
 use crate::suppress::{Remark, Scope, What};
 
 /// The rule has no options.
@@ -14,15 +15,19 @@ pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     hits.extend(context.unused.iter().map(|at| Hit::remark(*at as usize)));
+    // A configuration speaks for builds that this run is not.
+    hits.extend(context.idle_entries.iter().map(|one| Hit::entry(one.entry).at_most(Level::Note)));
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
-    let Some(remark) = context.remark_of(hit) else { return Finding::new("a comment silences nothing") };
+    let Some(remark) = context.remark_of(hit) else {
+        return tell_entry(context, hit).unwrap_or_else(|| Finding::new("a comment silences nothing"));
+    };
     let (message, help, label) = match &remark.what {
         What::Fault(fault) => (fault.message.clone(), fault.help.clone(), "not understood"),
         What::Allow { name, .. } if !is_known(name) => {
             let message = format!("no rule or group is called `{}`, so nothing is allowed by that", shown(name));
-            (message, nearest(name), "not the name of a rule")
+            (message, instead(name), "not the name of a rule")
         }
         What::Allow { name, .. } => {
             let message = format!("`{}` is allowed {}, which has no such finding", shown(name), place(context, remark));
@@ -43,6 +48,27 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         None => finding.mark("fault"),
     }
 }
+
+/// An entry of the configuration that allows something in vain.
+fn tell_entry(context: &Context<'_>, hit: &Hit) -> Option<Finding> {
+    let entry = context.entry_of(hit)?;
+    let idle = context.idle_entries.iter().find(|one| Subject::Entry(narrow(one.entry)) == hit.subject)?;
+    let names: Vec<String> = idle.names.iter().map(|name| format!("`{name}`")).collect();
+    let (is, finding) = if names.len() == 1 { ("is", "finding") } else { ("are", "findings") };
+    let glob = symbol::printable(&entry.glob);
+    let message = format!("{} {is} allowed for `{glob}`, which has no such {finding}", and(&names));
+    let allowed = entry.allowed?;
+    let label = context.span_label(allowed.quote, allowed.span, "silences nothing");
+    let finding = Finding::new(message).help(DROP).label(Some(label));
+    Some(finding.mark(format!("{glob} {}", idle.names.join(" "))).fact("allowed", idle.names.join(" ")))
+}
+
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+const DROP: &str = "remove it, so that it does not hide what comes later; where another build has the finding, allow \
+                    `unused-allow` there";
 
 /// The kernel that a comment speaks for.
 pub(super) fn kernel_of(context: &Context<'_>, remark: &Remark) -> Option<NameId> {
@@ -84,18 +110,14 @@ pub(super) fn shown(name: &str) -> String {
 /// Longest name that a message holds, in characters.
 const LONGEST: usize = 60;
 
-/// How alike a name must be to be offered, 0 to 1.
-const ALIKE: f64 = 0.75;
-
-/// The nearest name, where one is near.
-fn nearest(name: &str) -> String {
+/// What to do about a name that no rule has.
+fn instead(name: &str) -> String {
     const ELSE: &str = "`warplint rules` lists every rule";
     let cut = shown(name);
     let known = RULES.iter().map(|rule| rule.id).chain(Group::ALL.map(Group::name));
-    let alike = known.map(|id| (strsim::jaro_winkler(&cut, id), id)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match alike {
-        Some((alike, id)) if alike > ALIKE => format!("did you mean `{id}`? {ELSE}"),
-        _ => ELSE.to_owned(),
+    match nearest(&cut, known) {
+        Some(id) => format!("did you mean `{id}`? {ELSE}"),
+        None => ELSE.to_owned(),
     }
 }
 

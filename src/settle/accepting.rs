@@ -9,7 +9,7 @@ use super::{Settled, Verdict};
 use crate::baseline::{
     Accepted, Against, Baseline, Figures, From, Key, KeyRef, LaunchFigures, Seen, name_key, normalised,
 };
-use crate::finding::{Finding, Level, Subject};
+use crate::finding::{Fact, Finding, Hit, Level, Subject};
 use crate::model::{Kernel, Place};
 use crate::rules::comparable;
 
@@ -47,31 +47,76 @@ pub(super) fn accept(verdict: &Verdict<'_>, against: &Against) -> Acceptance {
                 *count -= 1;
                 acceptance.is_accepted[at] = true;
             }
-            None => open.push((at, asked)),
+            None => open.push((at, without_compared(verdict, one, against, asked))),
         }
     }
     acceptance.left.retain(|_, count| *count > 0);
-    // By what they are on, and how loud they could be.
+    // By what they are on, how loud they could be, and how bad they were.
     let mut alike: HashMap<Accepted, [Vec<Accepted>; 4]> = HashMap::new();
-    for left in acceptance.left.keys().rev() {
+    for left in acceptance.left.keys() {
         alike.entry(loose(left)).or_default()[left.cap as usize].push(left.clone());
     }
+    alike.values_mut().flatten().for_each(|list| list.sort_by_key(worst));
+    // The mildest first, so that each takes the least that it needs.
+    open.sort_by_key(|(_, asked)| asked.severity);
     for (at, asked) in open {
-        let by_cap = alike.get_mut(&loose(&asked)).into_iter().flatten();
-        let Some(candidates) = by_cap.skip(asked.cap as usize).find(|candidates| !candidates.is_empty()) else {
-            continue;
-        };
-        let count = candidates.last().and_then(|found| acceptance.left.get_mut(found));
-        let Some(count) = count else { continue };
+        let by_cap = alike.get_mut(&loose(&asked)).into_iter().flatten().skip(asked.cap as usize);
+        let mut found = by_cap.filter_map(|candidates| {
+            let first = candidates.partition_point(|one| worst(one) < asked.severity.unwrap_or_default());
+            (first < candidates.len()).then_some((candidates, first))
+        });
+        let Some((candidates, first)) = found.next() else { continue };
+        let Some(count) = acceptance.left.get_mut(&candidates[first]) else { continue };
         *count -= 1;
-        if *count == 0
-            && let Some(found) = candidates.pop()
-        {
-            acceptance.left.remove(&found);
+        if *count == 0 {
+            acceptance.left.remove(&candidates.remove(first));
         }
         acceptance.is_accepted[at] = true;
     }
     acceptance
+}
+
+/// The same without how bad it is, where it is on an occupancy that the baseline has: `regression` compares that.
+fn without_compared(verdict: &Verdict<'_>, one: &Settled, against: &Against, asked: Accepted) -> Accepted {
+    let judged = verdict.context.judged_of(&one.hit);
+    let is_compared = judged.zip(asked.kernel.as_deref()).is_some_and(|(judged, kernel)| {
+        let gpu = &verdict.context.numbers.gpu(judged).name;
+        let known = against.baseline.of(kernel, asked.arch).iter().flat_map(|figures| &figures.launches);
+        known.into_iter().any(|launch| *launch.gpu == **gpu && launch.block == judged.block)
+    });
+    Accepted { severity: asked.severity.filter(|_| !is_compared), ..asked }
+}
+
+/// How bad a finding may be for what was accepted; what an older file does not tell may be anything.
+fn worst(accepted: &Accepted) -> u32 {
+    accepted.severity.unwrap_or(u32::MAX)
+}
+
+/// Facts that say how bad a finding is: of several, the first. The figures of kernels, which are held against the baseline
+/// themselves, are none of them.
+const SEVERITIES: [&str; 7] = ["idle_share", "split_share", "exchanges", "literals", "idle_sms", "rows", "ways"];
+
+/// The same of a message on a kernel of which there is no record.
+const BYTES: [&str; 3] = ["store_bytes", "load_bytes", "stack_bytes"];
+
+/// How bad a finding is, where its facts tell: shares in thousandths.
+fn severity(hit: &Hit, finding: &Finding) -> Option<u32> {
+    let fact = |name: &&str| finding.facts.iter().find(|(known, _)| known == name).map(|(_, fact)| fact);
+    let names = if matches!(hit.subject, Subject::Message(_)) { &BYTES[..] } else { &SEVERITIES };
+    let occupancy = finding.facts.iter().find(|(known, _)| *known == "occupancy").map(|(_, fact)| fact);
+    if let Some(Fact::Fraction(occupancy)) = occupancy {
+        return thousandths(1.0 - occupancy);
+    }
+    names.iter().filter_map(fact).find_map(|fact| match fact {
+        Fact::Count(count) => u32::try_from(*count).ok(),
+        Fact::Fraction(share) => thousandths(*share),
+        Fact::Word(_) | Fact::Words(_) | Fact::Unknown => None,
+    })
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is 0 to 1")]
+fn thousandths(share: f64) -> Option<u32> {
+    (0.0..=1.0).contains(&share).then(|| (share * 1000.0).round() as u32)
 }
 
 /// Rule, kernel and architecture alone; of what is on no kernel all but how loud it was.
@@ -81,6 +126,7 @@ fn loose(accepted: &Accepted) -> Accepted {
         fingerprint: accepted.fingerprint.clone().filter(|_| !on_kernel),
         gpu: accepted.gpu.clone().filter(|_| !on_kernel),
         cap: Level::Allow,
+        severity: None,
         ..accepted.clone()
     }
 }
@@ -108,6 +154,7 @@ fn identity(verdict: &Verdict<'_>, one: &Settled, root: &str) -> Option<Accepted
         from: from(verdict, one),
         fingerprint: distinction(report, &one.hit, &finding).map(String::into_boxed_str),
         cap: one.hit.cap,
+        severity: severity(&one.hit, &finding),
     })
 }
 

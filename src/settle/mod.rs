@@ -1,6 +1,7 @@
 //! From hits to what is shown: levels, groups of one cause, order, counts.
 
 mod accepting;
+mod entries;
 mod fingerprint;
 mod placing;
 mod settings;
@@ -19,6 +20,7 @@ use crate::rules::{Armed, Context, Group, RULES, Rule};
 use crate::suppress::Scope;
 
 use accepting::REGRESSION;
+use entries::Entries;
 use silence::Silencer;
 
 pub use fingerprint::fingerprint;
@@ -204,18 +206,20 @@ pub struct Verdict<'a> {
 #[must_use]
 pub fn settle<'a>(mut context: Context<'a>, rules: &'a [Active], allows: &'a [Allow]) -> Verdict<'a> {
     let mut silencer = Silencer::new(&context);
+    let mut entries = Entries::new(allows);
     let mut found = Sorted { settled: Vec::new(), allowed: Vec::new() };
     // As many as a rule may find: what is not used of it costs nothing, and growing would.
     let mut hits = Vec::with_capacity(context.report.kernels.len() + context.report.messages.len());
     let last = |active: &Active| active.rule.id == UNUSED;
     let numbered = || (0_u16..).zip(rules);
     for (index, active) in numbered().filter(|(_, active)| !last(active)) {
-        found.run(&context, index, active, allows, &mut silencer, &mut hits);
+        found.run(&context, index, active, &mut entries, &mut silencer, &mut hits);
     }
     // What silences nothing shows when all others were silenced.
     context.unused = silencer.unused(&context, rules);
+    context.idle_entries = entries.idle(&context, rules);
     for (index, active) in numbered().filter(|(_, active)| last(active)) {
-        found.run(&context, index, active, allows, &mut silencer, &mut hits);
+        found.run(&context, index, active, &mut entries, &mut silencer, &mut hits);
     }
     found.settled.sort_by_key(|one| one.order);
     let against = context.against;
@@ -254,7 +258,7 @@ impl Sorted {
         context: &Context<'_>,
         index: u16,
         active: &Active,
-        allows: &[Allow],
+        entries: &mut Entries<'_>,
         silencer: &mut Silencer,
         hits: &mut Vec<Hit>,
     ) {
@@ -263,11 +267,12 @@ impl Sorted {
         }
         hits.clear();
         active.armed.check(context, hits);
-        let allowing = allowing(active, allows);
+        let allowing = entries.allowing(active);
         self.settled.reserve(hits.len());
         for hit in &*hits {
             let remark = silencer.silence(context, active, hit).map(AllowedBy::Remark);
-            let allowed_by = remark.or_else(|| allowed_by(context, hit, &allowing).map(AllowedBy::Entry));
+            let entry = entries.allow(context, hit, &allowing).map(AllowedBy::Entry);
+            let allowed_by = remark.or(entry);
             let cap = if hit.cap_yields && active.asked { Level::Deny } else { hit.cap };
             let level = if allowed_by.is_some() { Level::Allow } else { active.level.min(cap) };
             let order = Order::of(context, active, index, level, hit);
@@ -275,21 +280,6 @@ impl Sorted {
             if one.level == Level::Allow { self.allowed.push(one) } else { self.settled.push(one) }
         }
     }
-}
-
-/// The entries that allow a rule for their kernels.
-fn allowing(active: &Active, allows: &[Allow]) -> Vec<usize> {
-    let covers = |allow: &Allow| allow.targets.iter().any(|target| target.covers(active.rule, active.group));
-    (0..allows.len()).filter(|at| covers(&allows[*at])).collect()
-}
-
-/// The first of the entries `allowing` that names the kernel of a hit.
-fn allowed_by(context: &Context<'_>, hit: &Hit, allowing: &[usize]) -> Option<u32> {
-    if allowing.is_empty() {
-        return None;
-    }
-    let entries = context.numbers.entries_of(name_of(context, hit));
-    entries.iter().find(|at| allowing.binary_search(at).is_ok()).and_then(|at| u32::try_from(*at).ok())
 }
 
 fn place_of(context: &Context<'_>, hit: &Hit) -> Place {
@@ -457,7 +447,7 @@ impl Verdict<'_> {
         };
         let mut found =
             Sorted { settled: std::mem::take(&mut self.settled), allowed: std::mem::take(&mut self.allowed) };
-        found.run(&self.context, index, active, self.allows, silencer, hits);
+        found.run(&self.context, index, active, &mut Entries::new(self.allows), silencer, hits);
         found.settled.sort_by_key(|one| one.order);
         (self.settled, self.allowed) = (found.settled, found.allowed);
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::finding::Level;
+use crate::model::nearest;
 use crate::rules::{Group, RULES, Rule};
 
 /// Where something was set.
@@ -49,6 +50,15 @@ impl Target {
         rule.or_else(group).ok_or_else(|| UnknownRule::new(name))
     }
 
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Rule(id) => id,
+            Target::Group(group) => group.name(),
+        }
+    }
+
     /// Whether it is the rule, or the group that the rule is in.
     #[must_use]
     pub fn covers(self, rule: &Rule, group: Group) -> bool {
@@ -79,11 +89,9 @@ impl UnknownRule {
 
 /// `did you mean …? ` where one of the known names is near, and what else there is to say.
 pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>, otherwise: &str) -> String {
-    const ALIKE: f64 = 0.75;
-    let alike = known.into_iter().map(|id| (strsim::jaro_winkler(name, id), id));
-    match alike.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((alike, id)) if alike > ALIKE => format!("did you mean `{id}`? {otherwise}"),
-        _ => otherwise.to_owned(),
+    match nearest(name, known) {
+        Some(id) => format!("did you mean `{id}`? {otherwise}"),
+        None => otherwise.to_owned(),
     }
 }
 

@@ -157,11 +157,13 @@ impl Silencer {
     /// The comments that silence nothing though the run saw what they speak for, and those that cannot be understood.
     pub(super) fn unused(&self, context: &Context<'_>, rules: &[Active]) -> Vec<u32> {
         let files = files_with_figures(context.report);
+        let placed = context.placed_sources();
+        let is_read = |remark: &Remark| remark.is_seen || remark.is_of_run(&placed);
         let is_idle = |(at, remark): &(u32, &Remark)| match &remark.what {
-            What::Fault(_) => true,
+            What::Fault(_) => is_read(remark),
             What::Block(_) => false,
             What::Allow { name, .. } => match Target::named(name) {
-                Err(_) => true,
+                Err(_) => is_read(remark),
                 Ok(target) => {
                     !self.used[*at as usize]
                         && remark.is_seen

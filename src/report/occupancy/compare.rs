@@ -155,7 +155,7 @@ fn remarks(found: &Calculation, request: &Request, style: Style, out: &mut dyn W
         let text = format!("{refusal}; {}", instead(found));
         writeln!(out, "\n{}", style.paragraph(&format!("cannot be launched on {name}:"), &text))?;
     }
-    if request.cluster.is_some() && !found.is_refused_by_cluster() {
+    if request.cluster.is_some_and(|blocks| blocks > 1) && !found.is_refused_by_cluster() {
         writeln!(out, "\n{}", style.paragraph("", &format!("{name}: {}", clusters(found, request))))?;
     }
     for note in all_notes(&found.gpu) {

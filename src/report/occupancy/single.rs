@@ -24,7 +24,8 @@ pub(super) fn write(found: &Calculation, request: &Request, style: Style, out: &
     }
     limits(found, request, style, out)?;
     steps(found, style, out)?;
-    if request.cluster.is_some() {
+    // One of a single block is none.
+    if request.cluster.is_some_and(|blocks| blocks > 1) {
         writeln!(out, "\n{}", style.paragraph("", &clusters(found, request)))?;
     }
     plots::write(found, request, style, out)?;

@@ -99,7 +99,8 @@ impl Hints {
             };
         }
         let x = self.x.or(self.step).filter(|x| threads.is_multiple_of(*x) && *x <= threads)?;
-        let y = self.down.filter(|y| (LEAST..=threads).contains(&(x * y))).unwrap_or(threads / x);
+        let is_usual = |y: &u32| x.checked_mul(*y).is_some_and(|all| (LEAST..=threads).contains(&all));
+        let y = self.down.filter(is_usual).unwrap_or(threads / x);
         Some(vec![Shape { x, y, z: 1, ..first }])
     }
 }
@@ -316,6 +317,9 @@ mod tests {
         assert_eq!(both.refine(&all), Some(vec![tile(16, 16)]));
         assert_eq!(strided("add.s32 %r5, %r5, 4;").refine(&all), Some(vec![tile(16, 4)]));
         assert_eq!(strided("add.s32 %r5, %r5, 1;").refine(&all), Some(vec![tile(16, 16)]), "no step of a block");
-        assert_eq!(strided("add.s32 %r5, %r5, 64;").refine(&all), Some(vec![tile(16, 16)]), "more than there are");
+        for step in ["64", "268435458", "4294967295"] {
+            let found = strided(&format!("add.s32 %r5, %r5, {step};")).refine(&all);
+            assert_eq!(found, Some(vec![tile(16, 16)]), "{step} are more than there are");
+        }
     }
 }

@@ -20,7 +20,7 @@ pub fn of_source(evidence: &Evidence, judged: Judgement) -> Judgement {
             Judgement { advice: Advice::Warn, confidence, ..judged }
         }
         // The numbers that were tried make most of the mean share of warps, as short loops do, which take no time.
-        Verdict::DivergentIndex if evidence.spread.is_some_and(|one| evidence.is_loop && one.idle < IDLE) => {
+        Verdict::DivergentIndex if evidence.spread.is_some_and(|one| evidence.is_loop && one.idle_of_all() < IDLE) => {
             // How many depends on numbers that are known at run time.
             let is_fixed = evidence.spread.is_some_and(|one| one.is_fixed);
             let advice = if is_fixed { Advice::Silent } else { judged.advice.min(Advice::Note) };
@@ -279,6 +279,9 @@ mod tests {
         ] {
             assert!(!divergent(head), "{head}");
         }
+        // Long in most blocks, and then few of its turns are idle.
+        let place = "for (int k = 0; k < blockIdx.x * blockDim.x + threadIdx.x; k++)";
+        assert!(found(&kernel(place)).iter().all(|(_, _, advice)| *advice == Advice::Note));
     }
 
     #[test]

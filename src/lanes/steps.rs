@@ -57,6 +57,12 @@ impl Spread {
     pub fn behind(&self) -> f64 {
         self.trips.0 - self.trips.1
     }
+
+    /// Share of all turns that are idle, whatever number they were tried with: long loops count for more than in the mean.
+    #[must_use]
+    pub fn idle_of_all(&self) -> f64 {
+        if self.trips.0 > 0.0 { self.behind() / self.trips.0 } else { 0.0 }
+    }
 }
 
 /// The lanes at a loop.

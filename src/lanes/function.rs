@@ -3,8 +3,9 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::Shape;
+use super::barriers::Barriers;
 use super::cfg::{Block, Cfg};
-use super::cost::{Callee, Callees, Costs, Side, Traits, waits};
+use super::cost::{Callee, Callees, Costs, Side, Traits};
 use super::eval::{Arguments, Evaluator, Found as Computed, Given, Mode};
 use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known, solve};
@@ -13,7 +14,7 @@ use super::rows::checks_x;
 use super::slice::{Strides, is_bound, is_masked, parameters};
 use super::steps::{Spread, is_nowhere};
 use super::value::{ALL, Extent, LANES, SOME, Value};
-use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, Witness, judge, may_matter};
+use super::verdict::{Advice, Evidence, Judgement, Missed, Split, Verdict, judge, may_matter};
 use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Space};
 
 /// One conditional branch.
@@ -779,7 +780,7 @@ fn leaves(cfg: &Cfg, block: Block, one: u32) -> bool {
 }
 
 /// The innermost loop that a way of a block's branch leads out of.
-fn left_loop(cfg: &Cfg, block: Block) -> Option<u32> {
+pub(super) fn left_loop(cfg: &Cfg, block: Block) -> Option<u32> {
     cfg.loops_of(block).find(|one| leaves(cfg, block, *one))
 }
 
@@ -881,176 +882,4 @@ fn shared_cases(value: &Value, active: &Value, extent: Extent, cases: &[u64]) ->
         }
     }
     if all > 0.0 { shared / all } else { 0.0 }
-}
-
-/// Barriers for the whole block, and the branches that decide whether threads come to them.
-struct Barriers {
-    /// Each block with one, the byte of its first, and how many it has.
-    blocks: HashMap<Block, (u32, u32)>,
-}
-
-impl Barriers {
-    fn find(code: &Code<'_>, cfg: &Cfg, callees: &Callees<'_>) -> Barriers {
-        let mut blocks = HashMap::new();
-        for block in (0..cfg.end()).filter(|block| cfg.is_reached(*block)) {
-            let instructions = cfg.instructions(block).map(|at| &code.instructions[at as usize]);
-            let mut barriers = instructions.filter(|one| waits(code, one, callees));
-            if let Some(first) = barriers.next() {
-                let more = u32::try_from(barriers.count()).unwrap_or(u32::MAX - 1);
-                blocks.insert(block, (first.at, 1 + more));
-            }
-        }
-        Barriers { blocks }
-    }
-
-    /// Finds a barrier on one of the sides of a block's branch, and what becomes of those that miss it.
-    fn attach(&self, cfg: &Cfg, costs: &mut Costs<'_>, block: Block, branch: &mut Branch) {
-        let Some((taken, other)) = branch.sides else { return };
-        let [one, two] = *cfg.successors(block) else { return };
-        let stop = cfg.ipdom(block);
-        // Whoever stays in a loop comes to what stands before its branch again.
-        let left = left_loop(cfg, block);
-        let again = |to: Block| left.filter(|left| cfg.is_in_loop(to, *left)).and_then(|_| self.blocks.get(&block));
-        let bound =
-            if branch.shared.has.any(Traits::BARRIER) { self.bound(costs, block, [one, two], stop) } else { None };
-        let has = |to: Block, side: Side| side.has.any(Traits::BARRIER) || again(to).is_some() || bound == Some(to);
-        if !has(one, taken) && !has(two, other) {
-            return;
-        }
-        let mut first = None;
-        let mut counts = [0; 2];
-        for (at, (start, side)) in [(one, taken), (two, other)].into_iter().enumerate() {
-            if has(start, side) {
-                let mut blocks = Vec::new();
-                let _ = costs.each_block(block, start, stop, &mut |_, _, here| blocks.push(here));
-                let barriers = || blocks.iter().filter_map(|here| self.blocks.get(here)).chain(again(start));
-                first = first.or(barriers().map(|(first, _)| *first).min());
-                counts[at] = barriers().map(|(_, count)| count).sum::<u32>();
-            }
-        }
-        branch.barrier = first;
-        let both = has(one, taken) && has(two, other);
-        // A loop runs its barriers more than once, and the compiler may have unrolled it on one side only.
-        let turns = taken.has.and(other.has).any(Traits::LOOP);
-        // What they do before they exit makes no barrier wait.
-        let ends = stop == cfg.end() || self.only_ends(cfg, costs, stop);
-        branch.missed = Some(match (both, ends) {
-            (true, _) if turns || counts[0] == counts[1] => Missed::Paired,
-            (true, _) | (false, false) => Missed::GoesOn,
-            (false, true) => Missed::Exits,
-        });
-    }
-
-    /// Of two sides that both lead to a barrier the one that cannot get past it, where the other can.
-    fn bound(&self, costs: &mut Costs<'_>, block: Block, sides: [Block; 2], stop: Block) -> Option<Block> {
-        let holds = |block: Block| self.blocks.contains_key(&block);
-        let passes = sides.map(|start| costs.passes(block, start, stop, &holds));
-        match passes {
-            [Some(false), Some(true)] => Some(sides[0]),
-            [Some(true), Some(false)] => Some(sides[1]),
-            _ => None,
-        }
-    }
-
-    /// Whether nothing comes from a block on but the end.
-    fn only_ends(&self, cfg: &Cfg, costs: &mut Costs<'_>, from: Block) -> bool {
-        let mut weight = 0.0;
-        let walked = costs.each_block(super::cfg::NONE, from, cfg.end(), &mut |_, sides, here| {
-            weight += sides[here as usize].weight;
-        });
-        walked.is_some() && weight == 0.0
-    }
-}
-
-/// What is said of a branch that was looked at in several ways: the worst verdict, and no surer and no louder than all of
-/// them allow.
-#[must_use]
-pub fn agreed(ways: Vec<Vec<Branch>>, among: Among) -> Vec<Branch> {
-    let mut ways = ways.into_iter();
-    let mut agreed = ways.next().unwrap_or_default();
-    for other in ways {
-        for (branch, again) in agreed.iter_mut().zip(other) {
-            branch.checks_row |= again.checks_row;
-            let (Some(one), Some(two)) = (branch.judgement, again.judgement) else {
-                branch.judgement = None;
-                continue;
-            };
-            let differ = one.verdict != two.verdict;
-            let advice = match among {
-                _ if one.advice == two.advice => one.advice,
-                Among::Callers => one.advice.min(two.advice),
-                // A barrier is missed in one of them, whatever the others do.
-                Among::Launches if [one.verdict, two.verdict].contains(&Verdict::BarrierInDivergent) => {
-                    one.advice.max(two.advice)
-                }
-                Among::Shapes | Among::Launches => one.advice.max(two.advice).min(Advice::Note),
-            };
-            // What is told comes first; of what is as loud the worse verdict.
-            if (two.advice, rank(two.verdict)) > (one.advice, rank(one.verdict)) {
-                let Branch { chain, guards, checks_row, .. } = *branch;
-                *branch = Branch { chain, guards, checks_row, ..again };
-            }
-            if let Some(judgement) = &mut branch.judgement {
-                judgement.advice = advice;
-                judgement.confidence = if differ { Confidence::Low } else { one.confidence.min(two.confidence) };
-            }
-        }
-    }
-    agreed
-}
-
-/// What the ways are that a function was looked at in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Among {
-    /// Shapes of the block, of which one is the kernel's.
-    Shapes,
-    /// Calls, all of which happen.
-    Callers,
-    /// Blocks of launches, all of which happen.
-    Launches,
-}
-
-/// How bad a verdict is.
-fn rank(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::WarpUniform => 0,
-        Verdict::BoundarySplit => 1,
-        Verdict::LeaderLane => 2,
-        Verdict::PredicatedShort => 3,
-        Verdict::DivergentData => 4,
-        Verdict::DivergentIndex => 5,
-        Verdict::BarrierInDivergent => 6,
-    }
-}
-
-/// The lanes of a witness in words: `lanes 0–15 take it and 16–31 do not`.
-#[must_use]
-pub fn lanes_in_words(witness: Witness) -> (String, String) {
-    (ranges(witness.taken & witness.active), ranges(witness.active & !witness.taken))
-}
-
-/// `0–15`, `0, 2, 4, …`, in lanes.
-fn ranges(lanes: u32) -> String {
-    let mut parts = Vec::new();
-    let mut at = 0;
-    while at < 32 {
-        if lanes >> at & 1 == 0 {
-            at += 1;
-            continue;
-        }
-        let length = (lanes >> at).trailing_ones();
-        parts.push(match length {
-            1 => at.to_string(),
-            2 => format!("{at}, {}", at + 1),
-            _ => format!("{at}–{}", at + length - 1),
-        });
-        at += length;
-    }
-    if parts.len() > 3 {
-        // Two ranges show what three lanes do.
-        let is_range = parts.iter().any(|part| part.contains('–'));
-        parts.truncate(if is_range { 2 } else { 3 });
-        parts.push("…".to_owned());
-    }
-    parts.join(", ")
 }

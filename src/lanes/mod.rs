@@ -1,5 +1,7 @@
 //! What the lanes of a warp do: which branches they disagree on because of the thread's index, and what that costs.
 
+pub mod agree;
+mod barriers;
 pub mod cfg;
 pub mod cost;
 pub mod eval;

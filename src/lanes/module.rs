@@ -4,9 +4,10 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::Shape;
+use super::agree::{Among, agreed};
 use super::cost::Callee;
 use super::eval::Arguments;
-use super::function::{self, Among, Branch, Budget, Call, Task, Which, agreed, told_at_loop};
+use super::function::{self, Branch, Budget, Call, Task, Which, told_at_loop};
 use super::hints::Hints;
 use super::verdict::{Advice, Judgement};
 use crate::model::{Function, Kind, Module, Names};

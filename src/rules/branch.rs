@@ -6,7 +6,7 @@ use super::Context;
 use super::limits::counted;
 use crate::analyse::{BranchQuotes, Found, InlinedQuote};
 use crate::finding::{Cause, Finding, Hit, Label, Level};
-use crate::lanes::function::{Branch, lanes_in_words};
+use crate::lanes::function::Branch;
 use crate::lanes::module::Told;
 use crate::lanes::verdict::{Advice, Confidence, Judgement, Verdict, Witness};
 use crate::model::{BlockSize, Quote, percent, symbol};
@@ -312,6 +312,37 @@ pub(super) fn rounded(weight: f64) -> u32 {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut to what fits")]
     let whole = weight.round().clamp(0.0, f64::from(u32::MAX)) as u32;
     whole
+}
+
+/// The lanes of a witness in words: `lanes 0–15 take it and 16–31 do not`.
+fn lanes_in_words(witness: Witness) -> (String, String) {
+    (ranges(witness.taken & witness.active), ranges(witness.active & !witness.taken))
+}
+
+/// `0–15`, `0, 2, 4, …`, in lanes.
+fn ranges(lanes: u32) -> String {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < 32 {
+        if lanes >> at & 1 == 0 {
+            at += 1;
+            continue;
+        }
+        let length = (lanes >> at).trailing_ones();
+        parts.push(match length {
+            1 => at.to_string(),
+            2 => format!("{at}, {}", at + 1),
+            _ => format!("{at}–{}", at + length - 1),
+        });
+        at += length;
+    }
+    if parts.len() > 3 {
+        // Two ranges show what three lanes do.
+        let is_range = parts.iter().any(|part| part.contains('–'));
+        parts.truncate(if is_range { 2 } else { 3 });
+        parts.push("…".to_owned());
+    }
+    parts.join(", ")
 }
 
 #[cfg(test)]

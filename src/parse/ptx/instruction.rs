@@ -1,9 +1,12 @@
 //! The instructions of one function with their operands, for whoever follows values through it.
 
+mod opcodes;
+
 use hashbrown::HashMap;
 
+use self::opcodes::Opcodes;
 use super::body::Body;
-use super::lexer::{Cursor, is_in_opcode, is_in_word};
+use super::lexer::Cursor;
 use super::opcode::Op;
 use super::operand::{self, Operand, Reg, Registers};
 use super::words::Words;
@@ -394,81 +397,6 @@ pub(super) struct Reader<'t> {
     text: &'t [u8],
     /// Brackets and braces around the operand that is being read.
     depth: u32,
-}
-
-/// Opcodes with their modifiers, and what they say: a function has few, and each of them often.
-struct Opcodes<'t> {
-    known: HashMap<&'t [u8], Said>,
-    /// Those of at most 16 bytes, which are two numbers, and where in the list they are.
-    short: Vec<(u64, u64, u8)>,
-    said: Vec<Said>,
-}
-
-/// What an opcode says.
-#[derive(Clone, Copy)]
-struct Said {
-    said: Instruction,
-    /// It has no modifiers, and could be a label.
-    is_bare: bool,
-}
-
-/// Slots for short opcodes.
-const OPCODES: usize = 256;
-
-impl<'t> Opcodes<'t> {
-    fn new() -> Opcodes<'t> {
-        Opcodes { known: HashMap::new(), short: vec![(0, 0, 0); OPCODES], said: Vec::new() }
-    }
-
-    /// The opcode at the cursor, if it was met before; the cursor goes over it.
-    #[inline]
-    fn known(&self, cursor: &mut Cursor<'t>) -> Option<&Said> {
-        let start = cursor.at;
-        let opcode = cursor.opcode();
-        if opcode.is_empty() || is_in_word(cursor.peek()) {
-            return None;
-        }
-        match two(cursor.text, start, opcode.len()) {
-            Some(key) => {
-                let (low, high, at) = self.short[slot(key)];
-                if [low, high] == key { self.said.get(usize::from(at)) } else { self.known.get(opcode) }
-            }
-            None => self.known.get(opcode),
-        }
-    }
-
-    /// Adds the opcode at the cursor, which goes over it.
-    fn add(&mut self, cursor: &mut Cursor<'t>, op: Op) -> Instruction {
-        let start = cursor.at;
-        let found = cursor.opcode();
-        let length = cursor.text[start..].iter().position(|byte| !is_in_opcode(*byte)).unwrap_or(found.len());
-        let opcode = &cursor.text[start..start + length];
-        let said = Said { said: modified(op, opcode), is_bare: !opcode.contains(&b'.') };
-        cursor.at = start + length;
-        // An operand without a blank before it is no part of it.
-        if length != found.len() {
-            return said.said;
-        }
-        self.known.insert(opcode, said);
-        if let (Some(key), Ok(at)) = (two(cursor.text, start, length), u8::try_from(self.said.len())) {
-            self.short[slot(key)] = (key[0], key[1], at);
-            self.said.push(said);
-        }
-        said.said
-    }
-}
-
-fn slot([low, high]: [u64; 2]) -> usize {
-    ((low ^ high.rotate_left(7)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize % OPCODES
-}
-
-/// The bytes of a word of at most 16 bytes as numbers, if the text goes on for so long.
-#[inline]
-fn two(text: &[u8], start: usize, length: usize) -> Option<[u64; 2]> {
-    let bytes = text.get(start..)?.first_chunk::<16>().filter(|_| length <= 16)?;
-    let all = u128::from_le_bytes(*bytes);
-    let word = if length < 16 { all & ((1 << (8 * length)) - 1) } else { all };
-    Some([word as u64, (word >> 64) as u64])
 }
 
 /// Brackets and braces around an operand at most: the coordinates of a tensor have two.

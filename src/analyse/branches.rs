@@ -131,11 +131,13 @@ impl Found<'_> {
         positions.is_some_and(|all| all.statement(self.branch.at).is_some_and(|statement| all.waits_within(statement)))
     }
 
-    /// Whether both sides come to one barrier behind the statement of a source: it is not this branch that decides, then.
+    /// Whether both sides come to a barrier behind the statement of a source, though one of them may leave before: it is not
+    /// this branch that decides, then.
     #[must_use]
     pub fn waits_behind(&self) -> bool {
         let Some((taken, other)) = self.branch.sides else { return false };
-        taken.has.any(Traits::BARRIER) && other.has.any(Traits::BARRIER) && !self.waits_within()
+        let is_on_both = [taken, other].iter().all(|side| side.has.any(Traits::BARRIER));
+        (is_on_both || self.branch.shared.has.any(Traits::BARRIER)) && !self.waits_within()
     }
 
     /// The line of a byte of the function.

@@ -841,6 +841,9 @@ fn count_ways(cfg: &Cfg, found: &mut [Branch], blocks: &[Block]) {
     let mut targets: HashMap<usize, HashSet<Block>> = HashMap::new();
     let root_of = |at: usize| found[at].chain.map(|root| root as usize);
     let roots: HashSet<usize> = (0..found.len()).filter_map(root_of).collect();
+    if roots.is_empty() {
+        return;
+    }
     let members: HashMap<Block, usize> = (0..found.len())
         .map(|at| (blocks[at], root_of(at).unwrap_or(at)))
         .filter(|(_, root)| roots.contains(root))

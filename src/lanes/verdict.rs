@@ -804,40 +804,34 @@ mod tests {
         assert_eq!(judge(&unknown).advice, Advice::Note);
     }
 
+    const SPREAD: Spread = Spread {
+        share: 0.0,
+        idle: 0.0,
+        trips: (0.0, 0.0),
+        parts: 1.0,
+        reached: 1.0,
+        lone: false,
+        is_fixed: true,
+        differs: false,
+        is_cut: false,
+    };
+
     #[test]
     fn a_loop_is_judged_by_how_far_apart_lanes_leave_it() {
         let tail = split(|thread| u64::from(thread < 40));
         let left = |share: f64, idle: f64| {
-            let spread = Spread {
-                share,
-                idle,
-                trips: (10.0, 5.0),
-                parts: 1.0,
-                reached: 1.0,
-                lone: false,
-                is_fixed: true,
-                differs: false,
-                is_cut: false,
-            };
-            let spread = Some(spread);
+            let spread = Some(Spread { share, idle, trips: (10.0, 5.0), ..SPREAD });
             told(&Evidence { is_loop: true, spread, ..evidence(tail) })
         };
         assert_eq!(left(1.0, 0.5), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
         assert_eq!(left(1.0, 0.05).2, Advice::Silent);
         assert_eq!(left(0.1, 0.05), (Verdict::BoundarySplit, Confidence::High, Advice::Silent));
-        let short = Spread {
-            share: 1.0,
-            idle: 0.3,
-            trips: (2.0, 1.4),
-            parts: 1.0,
-            reached: 1.0,
-            lone: false,
-            is_fixed: true,
-            differs: false,
-            is_cut: false,
-        };
-        let short = Evidence { is_loop: true, spread: Some(short), ..evidence(tail) };
+        let short = Some(Spread { share: 1.0, idle: 0.3, trips: (2.0, 1.4), ..SPREAD });
+        let short = Evidence { is_loop: true, spread: short, ..evidence(tail) };
         assert_eq!(told(&short).2, Advice::Silent, "the last lane is less than an iteration behind");
+        let brief = Some(Spread { share: 1.0, idle: 0.5, trips: (3.0, 1.5), ..SPREAD });
+        let brief = |body: f64| told(&Evidence { is_loop: true, spread: brief, body, ..evidence(tail) }).2;
+        assert_eq!((brief(6.0), brief(60.0)), (Advice::Silent, Advice::Warn), "a turn or two of a short body");
     }
 
     #[test]

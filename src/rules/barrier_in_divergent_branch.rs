@@ -152,6 +152,25 @@ mod tests {
     }
 
     #[test]
+    fn a_source_does_not_blame_a_branch_for_those_that_leave_within_it() {
+        let found = |body: &str| {
+            let text = format!(
+                "__global__ void k(float* o, const int* f, int n) {{ int t = threadIdx.x; int i = blockIdx.x * blockDim.x + t;\n{body}\n}}\n"
+            );
+            sources(&[("k.cu", &text)], &["--block", "256"])
+        };
+        for body in [
+            "if (t < 100) { if (f[t] == 0) return; o[t] = 1.f; } __syncthreads(); o[t] += o[0];",
+            "if (i < n) { if (f[i] == 0) return; o[i] = 1.f; } __syncthreads(); o[t] += o[0];",
+            "if (t < 100) { if (n == 0) return; o[t] = 1.f; } __syncthreads(); o[t] += o[0];",
+        ] {
+            assert!(found(body).is_empty(), "{body}: {:?}", found(body));
+        }
+        let within = found("if ((t & 1) || n > 3) { o[t] = 1.f; __syncthreads(); } o[t] += o[0];");
+        assert!(within.len() == 1 && within[0].starts_with("error["), "{within:?}");
+    }
+
+    #[test]
     fn a_function_that_waits_is_a_barrier_where_it_is_called() {
         let called = |wait: &str| {
             let swap =

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::instruction::Reader;
+use super::instruction::{Head, Reader};
 use super::labels::Labels;
 use super::lexer::{Cursor, Fault};
 use super::module::variable;
@@ -218,8 +218,8 @@ impl Body {
         let start = cursor.at;
         let guard = reader.guard(cursor);
         let opcode = *cursor;
-        let said = match reader.known_opcode(cursor, guard.is_some()) {
-            Some(said) => said,
+        let known = match reader.known_opcode(cursor, guard.is_some()) {
+            Some(known) => known,
             None => {
                 *cursor = opcode;
                 let Some((op, _)) = self.first_word(cursor, guard.is_some(), false)? else { return Ok(()) };
@@ -227,12 +227,11 @@ impl Body {
                 reader.new_opcode(cursor, op)
             }
         };
-        let mut one = said;
-        (one.guard, one.at, one.statement) = (guard, narrow(start), narrow(self.statements.len()));
-        reader.instruction(cursor, one);
-        self.push(What::Instruction(said.op), start, cursor.at);
+        let head = Head { opcode: known, guard, at: narrow(start), statement: narrow(self.statements.len()) };
+        let op = reader.instruction(cursor, &head);
+        self.push(What::Instruction(op), start, cursor.at);
         cursor.at += 1;
-        self.count(said.op, guard.is_some());
+        self.count(op, guard.is_some());
         Ok(())
     }
 

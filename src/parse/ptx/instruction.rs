@@ -4,7 +4,7 @@ mod opcodes;
 
 use hashbrown::HashMap;
 
-use self::opcodes::Opcodes;
+use self::opcodes::{Opcode, Opcodes, Said};
 use super::body::Body;
 use super::lexer::Cursor;
 use super::opcode::Op;
@@ -399,6 +399,27 @@ pub(super) struct Reader<'t> {
     depth: u32,
 }
 
+/// What stands before the operands of an instruction.
+pub(super) struct Head {
+    pub(super) opcode: Opcode,
+    pub(super) guard: Option<Guard>,
+    /// Its byte in the module's text.
+    pub(super) at: u32,
+    /// The statement that it is.
+    pub(super) statement: u32,
+}
+
+/// What an opcode says of its operands.
+#[derive(Clone, Copy)]
+struct Form {
+    op: Op,
+    /// The first operand is what it writes.
+    writes: bool,
+    /// Numbers are of double precision.
+    double: bool,
+    space: Space,
+}
+
 /// Brackets and braces around an operand at most: the coordinates of a tensor have two.
 const NESTED: u32 = 8;
 
@@ -441,62 +462,82 @@ impl<'t> Reader<'t> {
         self.registers.declare(declaration);
     }
 
-    /// What the opcode at the cursor says, if it was met before; the cursor goes over it. It may be a label of that name.
+    /// The opcode at the cursor, if it was met before; the cursor goes over it. It may be a label of that name.
     #[inline]
-    pub(super) fn known_opcode(&self, cursor: &mut Cursor<'t>, guarded: bool) -> Option<Instruction> {
-        let said = self.opcodes.known(cursor)?;
-        if !guarded && said.is_bare {
+    pub(super) fn known_opcode(&self, cursor: &mut Cursor<'t>, guarded: bool) -> Option<Opcode> {
+        let opcode = self.opcodes.known(cursor)?;
+        if !guarded && self.opcodes.said(opcode).is_bare {
             let mut behind = *cursor;
             behind.skip_blank().ok()?;
             if behind.peek() == b':' {
                 return None;
             }
         }
-        Some(said.said)
+        Some(opcode)
     }
 
     /// The same for one that is new.
-    pub(super) fn new_opcode(&mut self, cursor: &mut Cursor<'t>, op: Op) -> Instruction {
+    pub(super) fn new_opcode(&mut self, cursor: &mut Cursor<'t>, op: Op) -> Opcode {
         self.opcodes.add(cursor, op)
     }
 
     /// Reads an instruction, whose operands are at the cursor, which goes to its end.
     #[inline]
-    pub(super) fn instruction(&mut self, cursor: &mut Cursor<'t>, mut one: Instruction) {
+    pub(super) fn instruction(&mut self, cursor: &mut Cursor<'t>, head: &Head) -> Op {
         let first = self.code.operands.len();
-        one.first = u32::try_from(first).unwrap_or(u32::MAX);
-        let has_operands = !matches!(one.op, Op::Bra | Op::Call);
-        match has_operands.then(|| self.usual_operands(cursor.at, &mut one)).flatten() {
-            Some(end) => cursor.at = end,
-            None => self.unusual_operands(cursor, &mut one),
-        }
+        let Said { said, writes, .. } = self.opcodes.said(head.opcode);
+        let form = Form { op: said.op, writes: *writes, double: said.kind == Type::F64, space: said.space };
+        let has_operands = !matches!(form.op, Op::Bra | Op::Call);
+        let destinations = match has_operands.then(|| self.usual_operands(cursor.at, form)).flatten() {
+            Some((end, destinations)) => {
+                cursor.at = end;
+                destinations
+            }
+            None => {
+                self.code.operands.truncate(first);
+                self.unusual_operands(cursor, form)
+            }
+        };
         let count = self.code.operands.len() - first;
-        one.count = u16::try_from(count).unwrap_or(u16::MAX);
-        self.code.operands.truncate(first + usize::from(one.count));
-        self.code.instructions.push(one);
+        let count = u16::try_from(count).unwrap_or(u16::MAX);
+        self.code.operands.truncate(first + usize::from(count));
+        self.code.instructions.push(Instruction {
+            guard: head.guard,
+            at: head.at,
+            statement: head.statement,
+            first: u32::try_from(first).unwrap_or(u32::MAX),
+            count,
+            destinations: u16::try_from(destinations).unwrap_or(u16::MAX),
+            ..self.opcodes.said(head.opcode).said
+        });
+        form.op
     }
 
-    /// Reads any operands, and finds the end first, whatever is in them.
-    fn unusual_operands(&mut self, cursor: &mut Cursor<'t>, one: &mut Instruction) {
-        self.code.operands.truncate(one.first as usize);
-        one.destinations = 0;
+    /// Reads any operands, and finds the end first, whatever is in them. Returns how many are destinations.
+    fn unusual_operands(&mut self, cursor: &mut Cursor<'t>, form: Form) -> usize {
         let start = cursor.at;
         cursor.known_end();
         let mut within = Cursor::new(&cursor.text[..cursor.at], start);
-        match one.op {
+        match form.op {
             // Where it leads is known from the flow.
-            Op::Bra => {}
-            Op::Call => self.call(&mut within),
-            _ => self.operands(&mut within, one),
+            Op::Bra => 0,
+            Op::Call => {
+                self.call(&mut within);
+                0
+            }
+            _ => self.operands(&mut within, form),
         }
     }
 
     /// Reads registers, numbers, memory at a register, and vectors and pairs of registers as compilers write them, which most
-    /// operands are: without a comment, and with one blank at most behind a comma. `None` where there is anything else.
+    /// operands are: without a comment, and with one blank at most behind a comma. Returns where they end, and how many are
+    /// destinations; `None` where there is anything else.
     #[inline]
-    fn usual_operands(&mut self, mut at: usize, one: &mut Instruction) -> Option<usize> {
+    fn usual_operands(&mut self, mut at: usize, form: Form) -> Option<(usize, usize)> {
         let text = self.text;
-        let mut is_first = one.has_destination();
+        let first = self.code.operands.len();
+        let mut is_first = form.writes;
+        let mut destinations = 0;
         while matches!(text.get(at)?, b' ' | b'\t') {
             at += 1;
         }
@@ -536,7 +577,7 @@ impl<'t> Reader<'t> {
                 b'0'..=b'9' => {
                     let (number, end) = match operand::decimal(text, at) {
                         Some((number, end)) => (u64::from(number), end),
-                        None => number(text, at, one.kind == Type::F64)?,
+                        None => number(text, at, form.double)?,
                     };
                     self.code.operands.push(Operand::Constant(number));
                     end
@@ -547,7 +588,7 @@ impl<'t> Reader<'t> {
                     end
                 }
                 // It has none.
-                b';' if self.code.operands.len() == one.first as usize => return Some(at),
+                b';' if self.code.operands.len() == first => return Some((at, 0)),
                 _ => return None,
             };
             let next = *text.get(at)?;
@@ -556,13 +597,12 @@ impl<'t> Reader<'t> {
                 continue;
             }
             if is_first {
-                let count = self.code.operands.len() - one.first as usize;
-                one.destinations = u16::try_from(count).ok()?;
+                destinations = self.code.operands.len() - first;
                 is_first = false;
             }
             match next {
                 b',' => at += 1 + usize::from(text.get(at + 1)? == &b' '),
-                b';' => return Some(at),
+                b';' => return Some((at, destinations)),
                 _ => return None,
             }
         }
@@ -617,25 +657,26 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The operand list; the first operand is the destination, unless the instruction has none.
-    fn operands(&mut self, cursor: &mut Cursor<'t>, one: &mut Instruction) {
-        let double = one.kind == Type::F64;
-        let mut is_first = one.has_destination();
+    /// The operand list; the first operand is the destination, unless the instruction has none. Returns how many operands
+    /// that is.
+    fn operands(&mut self, cursor: &mut Cursor<'t>, form: Form) -> usize {
+        let first = self.code.operands.len();
+        let mut is_first = form.writes;
+        let mut destinations = 0;
         loop {
             if cursor.skip_blank().is_err() || cursor.is_at_end() {
-                return;
+                return destinations;
             }
-            self.operand(cursor, double, one.space);
+            self.operand(cursor, form.double, form.space);
             if is_first {
                 while cursor.skip_blank().is_ok() && cursor.take(b'|') && cursor.skip_blank().is_ok() {
-                    self.operand(cursor, double, one.space);
+                    self.operand(cursor, form.double, form.space);
                 }
-                let count = self.code.operands.len() - one.first as usize;
-                one.destinations = u16::try_from(count).unwrap_or(u16::MAX);
+                destinations = self.code.operands.len() - first;
                 is_first = false;
             }
             if cursor.skip_blank().is_err() || !cursor.take(b',') {
-                return;
+                return destinations;
             }
         }
     }

@@ -47,7 +47,33 @@ fn demangle_with(name: &[u8], options: DemangleOptions) -> Option<String> {
         parsed(&name[..end]).or_else(|| parsed(&name[..=end]))
     })?;
     symbol.structured_demangle(&mut text, &options.recursion_limit(MAX_DEPTH)).ok()?;
-    Some(text.0)
+    Some(without_gaps(text.0))
+}
+
+/// A list without the places of empty packs, for which the demangler leaves a comma: `A<int, >` is `A<int>`.
+fn without_gaps(text: String) -> String {
+    const COMMA: &str = ", ";
+    if !["<, ", "(, ", ", >", ", )", ", , "].iter().any(|gap| text.contains(gap)) {
+        return text;
+    }
+    let mut list = String::with_capacity(text.len());
+    for (at, letter) in text.char_indices() {
+        if text[at..].starts_with(COMMA) && (list.ends_with(['<', '(']) || list.ends_with(COMMA)) {
+            continue;
+        }
+        if letter == ' ' && text[..at].ends_with(',') && !list.ends_with(',') {
+            // The comma before it is gone.
+            continue;
+        }
+        if matches!(letter, '>' | ')') && list.ends_with(COMMA) {
+            list.truncate(list.len() - COMMA.len());
+            if letter == '>' && list.ends_with('>') {
+                list.push(' ');
+            }
+        }
+        list.push(letter);
+    }
+    list
 }
 
 /// The parts of a mangled name, if it is whole; and if that can be found out in good time, as a demangler tries all that a
@@ -623,6 +649,14 @@ mod tests {
     fn signatures_are_whole_and_bombs_are_refused() {
         assert_eq!(demangle(b"_Z5heavyILi200EEvPf").as_deref(), Some("void heavy<200>(float*)"));
         assert_eq!(demangle(b"scale_c"), None);
+        for (name, shown) in [
+            ("_Z1kIN1AIJiEEEJEEvT_DpT0_", "void k<A<int> >(A<int>)"),
+            ("_Z1kI1AIJEiEEvT_", "void k<A<int> >(A<int>)"),
+            ("_Z1kIJEEvDpT_", "void k<>()"),
+            ("_Z1kIiJEcEvT_T1_", "void k<int, char>(int, char)"),
+        ] {
+            assert_eq!(demangle(name.as_bytes()).as_deref(), Some(shown), "{name}");
+        }
         let mut bomb = String::from("_Z1kI");
         bomb.push_str(&"4pairI".repeat(3000));
         assert_eq!(demangle(bomb.as_bytes()), None);

@@ -14,7 +14,7 @@ use super::rows::checks_x;
 use super::slice::{Strides, is_bound, is_masked, parameters};
 use super::steps::{Spread, is_nowhere};
 use super::value::{ALL, Extent, LANES, SOME, Value};
-use super::verdict::{Advice, Evidence, Judgement, Missed, Split, Verdict, judge, may_matter};
+use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, judge, may_matter};
 use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Space};
 
 /// One conditional branch.
@@ -265,6 +265,20 @@ const ONE_CASE: &str = "no lanes of one warp take different cases";
 
 /// Why a loop is silent that lanes leave apart by their index, as far as they come.
 const ENDED_BY_DATA: &str = "data end the loop as well, at another exit";
+
+/// The judgement on a branch of a source that data decide who comes to: it may be all lanes or one, and a source does not
+/// tell which.
+fn of_few(judgement: &Judgement, is_loop: bool) -> Judgement {
+    if is_loop {
+        return Judgement {
+            advice: Advice::Silent,
+            reason: "data decide how many lanes come to the loop",
+            ..*judgement
+        };
+    }
+    let advice = judgement.advice.min(Advice::Note);
+    Judgement { advice, confidence: Confidence::Low, ..*judgement }
+}
 
 /// Silences what only goes on with the comparisons of a branch that is told for the same cause.
 fn told_at_first(found: &mut [Branch], cause: Verdict) {
@@ -648,6 +662,9 @@ impl<'c, 't> Look<'_, 'c, 't> {
             let is_only = self.other_exits(block, one).next().is_none();
             evidence.spread = evidence.spread.map(|spread| Spread { is_fixed: spread.is_fixed && is_only, ..spread });
         }
+        if self.task.is_source && by_index && judgement.advice > Advice::Silent && self.comes_by_data(block) {
+            judgement = of_few(&judgement, branch.is_loop);
+        }
         branch.split = evidence.index;
         branch.spread = evidence.spread;
         branch.judgement = Some(judgement);
@@ -667,9 +684,21 @@ impl<'c, 't> Look<'_, 'c, 't> {
         let above = std::iter::successors(Some(from), |block| cfg.idom(*block));
         let mut inside = above.take_while(|block| cfg.is_in_loop(*block, one));
         inside.any(|block| {
-            let decides = block == from || !cfg.dominates(cfg.ipdom(block), from);
+            let decides = block == from || self.decides(block, from);
             decides && self.known(block).is_some_and(|known| known.data)
         })
+    }
+
+    /// Whether not all ways from a block, which stands before another, lead to that one.
+    fn decides(&self, block: Block, whether: Block) -> bool {
+        !self.cfg().dominates(self.cfg().ipdom(block), whether)
+    }
+
+    /// Whether data that differ from lane to lane decide who comes to a block, or to the loops that it is in.
+    fn comes_by_data(&self, block: Block) -> bool {
+        let above = std::iter::successors(self.cfg().idom(block), |above| self.cfg().idom(*above));
+        let mut deciding = above.filter(|above| self.decides(*above, block));
+        deciding.any(|above| self.known(above).is_some_and(|known| known.data && !known.is_warp_uniform()))
     }
 
     /// Whether a branch of a source stands before a loop whose step is not told: it may be that of the block.

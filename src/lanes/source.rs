@@ -285,6 +285,27 @@ mod tests {
     }
 
     #[test]
+    fn what_data_decide_who_comes_to_is_told_less_surely() {
+        let kernel = |before: &str, body: &str| {
+            found(&format!(
+                "__global__ void k(float* o, const int* p, int n) {{ __shared__ int best; int t = threadIdx.x; {before} {body} }}"
+            ))
+        };
+        let turns = "for (int j = 0; j < t; j++) o[j] += 1.f;";
+        let sides = "if (t & 1) { for (int j = 0; j < 9; j++) o[j] *= 2.f; } \
+                     else { for (int j = 8; j > 0; j--) o[j] = o[j - 1] + 3.f; }";
+        for before in ["if (t == best)", "if (p[t] > 3)", "if (p[t] > 3 && t == best)", "if (p[t] > 3) return;"] {
+            assert_eq!(kernel(before, turns), [], "{before}");
+            let noted = matches!(kernel(before, sides)[..], [(_, Verdict::DivergentIndex, Advice::Note)]);
+            assert!(noted, "{before}");
+        }
+        for before in ["", "if (n > 3)", "if (blockIdx.x > 0)", "if (p[t] > 3) o[t] = 1.f;"] {
+            assert!(matches!(kernel(before, turns)[..], [(_, Verdict::DivergentIndex, Advice::Warn)]), "{before}");
+            assert!(matches!(kernel(before, sides)[..], [(_, Verdict::DivergentIndex, Advice::Warn)]), "{before}");
+        }
+    }
+
+    #[test]
     fn a_loop_that_data_end_as_well_is_silent() {
         let told = |body: &str| {
             let kernel = format!(

@@ -33,9 +33,7 @@ impl Barriers {
         let Some((taken, other)) = branch.sides else { return };
         let [one, two] = *cfg.successors(block) else { return };
         let stop = cfg.ipdom(block);
-        // Whoever stays in a loop comes to what stands before its branch again.
-        let left = left_loop(cfg, block);
-        let again = |to: Block| left.filter(|left| cfg.is_in_loop(to, *left)).and_then(|_| self.blocks.get(&block));
+        let again = |to: Block| self.again(cfg, block, to).and_then(|block| self.blocks.get(&block));
         let bound =
             if branch.shared.has.any(Traits::BARRIER) { self.bound(costs, block, [one, two], stop) } else { None };
         let has = |to: Block, side: Side| side.has.any(Traits::BARRIER) || again(to).is_some() || bound == Some(to);
@@ -66,6 +64,26 @@ impl Barriers {
         });
     }
 
+    /// The blocks with a barrier on the sides of a block's branch.
+    pub(super) fn on_sides(&self, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Vec<Block> {
+        let mut found = Vec::new();
+        for start in cfg.successors(block) {
+            let mut note = |here: Block| {
+                if self.blocks.contains_key(&here) {
+                    found.push(here)
+                }
+            };
+            let _ = costs.each_block(block, *start, cfg.ipdom(block), &mut |_, _, here| note(here));
+            self.again(cfg, block, *start).into_iter().for_each(note);
+        }
+        found
+    }
+
+    /// Whoever stays in a loop comes to what stands before its branch again.
+    fn again(&self, cfg: &Cfg, block: Block, to: Block) -> Option<Block> {
+        left_loop(cfg, block).filter(|left| cfg.is_in_loop(to, *left)).map(|_| block)
+    }
+
     /// Of two sides that both lead to a barrier the one that cannot get past it, where the other can.
     fn bound(&self, costs: &mut Costs<'_>, block: Block, sides: [Block; 2], stop: Block) -> Option<Block> {
         let holds = |block: Block| self.blocks.contains_key(&block);
@@ -84,5 +102,53 @@ impl Barriers {
             weight += sides[here as usize].weight;
         });
         walked.is_some() && weight == 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SHAPE, judged};
+    use super::super::verdict::{Advice, Confidence, Verdict};
+
+    const T: &str = "mov.u32 %t, %tid.x;";
+
+    /// Verdict, confidence and advice of the first branch.
+    fn first(text: &str) -> (Verdict, Confidence, Advice) {
+        let judgement = judged(SHAPE, text)[0].judgement.expect("a judgement");
+        (judgement.verdict, judgement.confidence, judgement.advice)
+    }
+
+    /// A part of the block goes where `inside` stands, and all go on to something else.
+    fn inside(condition: &str, inside: &str) -> String {
+        format!("{T} {condition} @!%p1 bra E; {inside} E: st.global.u32 [%rd1], %t; ret;")
+    }
+
+    #[test]
+    fn a_barrier_that_nobody_comes_to_is_none() {
+        let part = "setp.lt.u32 %p1, %t, 40;";
+        let waits = |guard: &str| first(&inside(part, &format!("{guard} bar.sync 0; L: neg.s32 %r1, %r1;"))).0;
+        assert_eq!(waits(""), Verdict::BarrierInDivergent);
+        // Blocks of 256 threads are no smaller than 65.
+        assert_ne!(waits("mov.u32 %n, %ntid.x; setp.gt.u32 %p2, %n, 64; @%p2 bra L;"), Verdict::BarrierInDivergent);
+        assert_ne!(waits("setp.lt.u32 %p2, %t, 50; @%p2 bra L;"), Verdict::BarrierInDivergent);
+        // What is known only at run time may bring threads there.
+        let open = "ld.param.u32 %n, [n]; setp.ne.u32 %p2, %n, 123456; @%p2 bra L;";
+        assert_eq!(waits(open), Verdict::BarrierInDivergent);
+    }
+
+    #[test]
+    fn the_first_block_is_in_every_launch() {
+        let of = |guard: &str| {
+            let text = format!(
+                "{T} {guard} @!%p2 bra E; and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 1; @!%p1 bra E; bar.sync 0; \
+                 E: st.global.u32 [%rd1], %t; ret;"
+            );
+            let last = judged(SHAPE, &text).pop().expect("a branch");
+            last.judgement.map(|one| (one.verdict, one.confidence, one.advice)).expect("a judgement")
+        };
+        let block = "mov.u32 %r2, %ctaid.x; setp.eq.u32 %p2, %r2, 0;";
+        assert_eq!(of(block), (Verdict::BarrierInDivergent, Confidence::High, Advice::Warn));
+        let parameter = "ld.param.u32 %r2, [n]; setp.eq.u32 %p2, %r2, 1234;";
+        assert_eq!(of(parameter), (Verdict::BarrierInDivergent, Confidence::Low, Advice::Note));
     }
 }

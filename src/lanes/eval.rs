@@ -16,6 +16,7 @@ use super::op;
 use super::region::Regions;
 use super::sample::{Flavour, draw, mix};
 use super::slice::is_open_until_run;
+use super::uses::{Use, Uses};
 use super::value::{Environments, Extent, LANES, Span, Value};
 use crate::parse::ptx::{Instruction, Op, Operand, Reg, Space, Special, Type};
 
@@ -49,8 +50,8 @@ pub struct Given<'e, 'c, 't> {
     pub decisions: &'e [Option<Decision>],
     /// What level 1 found out about each value.
     pub known: &'e [Known],
-    /// Registers that hold addresses.
-    pub pointers: &'e [bool],
+    /// What registers are used as.
+    pub uses: &'e Uses,
     /// What the callers pass, where they are known.
     pub arguments: &'e Arguments,
     /// The block.
@@ -67,8 +68,8 @@ pub struct Evaluator<'e, 'c, 't> {
     pub(super) frames: Vec<Frame>,
     shape: Shape,
     mode: Mode,
-    /// Registers that hold addresses.
-    pointers: &'e [bool],
+    /// What registers are used as.
+    uses: &'e Uses,
     /// What the callers pass, where they are known: for each parameter, and for each mode.
     arguments: &'e Arguments,
     /// Whole numbers that are known only at run time are multiples of more than a block has threads.
@@ -153,6 +154,9 @@ pub(super) fn share(environment: usize) -> f64 {
 /// What whole numbers are multiples of that keep threads in their places: no block has more of them.
 const ALIGNED: u64 = 1024;
 
+/// Blocks behind a branch that its ways are looked for to meet at.
+const MEETING: usize = 64;
+
 /// Values that may depend on each other in a row.
 const DEPTH: usize = 1200;
 
@@ -185,7 +189,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             frames: Vec::new(),
             shape,
             mode,
-            pointers: given.pointers,
+            uses: given.uses,
             arguments: given.arguments,
             aligned: false,
             base: Memo::default(),
@@ -401,9 +405,11 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             Special::LanemaskGt => lanes(|lane| (u32::MAX << lane) ^ (1 << lane)),
             Special::Warpid => Value::of_warps(self.extent, |warp| warp as u64),
             Special::Nwarpid => Value::constant(self.extent.warps() as u64),
-            Special::Nctaid(axis) => {
-                self.symbol(Span::Block, Flavour::Integer, u64::from(axis), 14).map(|number| number % 64 + 16)
-            }
+            Special::Nctaid(axis) => Value::sampled(self.extent, Span::Block, |environment, _| {
+                let number = mix(mix(u64::from(axis), 14), environment as u64);
+                // Most grids have many blocks.
+                if number.is_multiple_of(8) { (number >> 32) % 8 + 1 } else { (number >> 32) % 64 + 16 }
+            }),
             Special::Ctaid(axis) => {
                 let count = self.special(Special::Nctaid(axis));
                 let number = Value::sampled(self.extent, Span::Block, |environment, _| {
@@ -635,11 +641,10 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             at = above;
         }
         for here in chain.into_iter().rev() {
-            if let Some(above) = cfg.idom(here) {
-                let is_side = cfg.predecessors(here) == [above] && cfg.left_between(above, block).is_none();
-                if is_side && let Some(condition) = self.along(above, here)? {
-                    active = active.zip(&condition, |a, b| a & b);
-                }
+            if let Some(above) = cfg.idom(here).filter(|above| cfg.left_between(*above, block).is_none())
+                && let Some(coming) = self.coming(above, here)?
+            {
+                active = active.zip(&coming, |a, b| a & b);
             }
             let entered = cfg.loop_headed_by(here).filter(|one| cfg.is_in_loop(block, *one));
             if let Some(one) = entered.filter(|one| !self.frames.iter().any(|frame| frame.one == *one)) {
@@ -655,6 +660,25 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             }
         }
         Ok(active)
+    }
+
+    /// Of the lanes at a block those that go on to one that it dominates at once; `None` for all of them.
+    fn coming(&mut self, above: Block, here: Block) -> Found<Option<Value>> {
+        let cfg = self.graph.cfg();
+        let outside = cfg.predecessors(here).iter().filter(|from| !cfg.is_back_edge(**from, here));
+        if outside.eq([&above]) {
+            return self.along(above, here);
+        }
+        // Where ways meet that are not all ways: behind `a || b`, at a case that two numbers lead to.
+        let met = std::iter::successors(Some(cfg.ipdom(above)), |at| Some(cfg.ipdom(*at)).filter(|_| *at < cfg.end()));
+        if met.take(MEETING).any(|at| at == here) || cfg.is_tangled(here) {
+            return Ok(None);
+        }
+        match self.reach(here) {
+            Ok(ways) => Ok(ways.iter().cloned().reduce(|all, way| all.zip(&way, |a, b| a | b))),
+            Err(Stop::OverBudget) => Ok(None),
+            Err(stop) => Err(stop),
+        }
     }
 
     /// The lanes that come to a block if all goes its way that is known only at run time; `None` where nothing of the kind
@@ -774,6 +798,17 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         if is_by_warp { Span::Warp } else { Span::Block }
     }
 
+    /// What kind of number a parameter is: compilers may read all of them as bits, and then tell by what is done with it.
+    fn flavour_of_parameter(&self, one: &Instruction, register: Reg) -> Flavour {
+        match (one.kind, self.uses.of(register)) {
+            (kind, Use::Pointer) if kind.width() == 64 => Flavour::Pointer,
+            (Type::Bits(32), Use::Float) => Flavour::F32,
+            (Type::Bits(64), Use::Float) => Flavour::F64,
+            (Type::Bits(_), _) => Flavour::Integer,
+            _ => flavour(one),
+        }
+    }
+
     fn parameter(&self, one: &Instruction, place: u16, position: u32, distance: i64) -> Value {
         let arguments = if self.mode == Mode::Index { &self.arguments.by_index } else { &self.arguments.by_data };
         if distance == 0
@@ -782,12 +817,10 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         {
             return value.in_environments(self.extent.environments);
         }
-        let destination = self.graph.code().destinations(one).get(usize::from(place));
-        let is_pointer = match destination {
-            Some(Operand::Register(Reg(number))) => one.kind.width() == 64 && self.pointers[*number as usize],
-            _ => false,
+        let flavour = match self.graph.code().destinations(one).get(usize::from(place)) {
+            Some(Operand::Register(register)) => self.flavour_of_parameter(one, *register),
+            _ => flavour(one),
         };
-        let flavour = if is_pointer { Flavour::Pointer } else { flavour(one) };
         let key = mix(u64::from(position), distance.cast_unsigned().wrapping_add(u64::from(place)));
         if !self.shape.is_entry {
             return self.data(flavour, key, 27);
@@ -968,6 +1001,40 @@ mod tests {
         let table = "mov.u32 %r2, %tid.x; and.b32 %r2, %r2, 3; T: .branchtargets A, B, A; brx.idx %r2, T;
             A: mov.u32 %r1, 10; bra C; B: mov.u32 %r1, 20; C:";
         assert_eq!(threads(table, [0, 1, 2, 4])[..3], [10, 20, 10]);
+    }
+
+    #[test]
+    fn who_comes_to_where_some_ways_meet_came_along_one_of_them() {
+        let text = |last: &str| {
+            format!(
+                "mov.u32 %t, %tid.x; shr.u32 %w, %t, 5; and.b32 %r1, %t, 1; setp.eq.u32 %p1, %w, 1; @%p1 bra A;
+                 setp.eq.u32 %p2, %w, 6; @!%p2 bra E; A: {last}; bar.sync 0; E: ret;"
+            )
+        };
+        let of = |text: &str| super::super::testing::judged(SHAPE, text).pop().expect("a branch").split;
+        let odd = of(&text("add.s32 %r2, %r2, 1; setp.eq.u32 %p3, %r1, 1; @!%p3 bra E"));
+        // Two warps of eight.
+        assert!((odd.among - 0.25).abs() < 1e-9 && (odd.mean - 1.0).abs() < 1e-9, "{odd:?}");
+        assert_eq!(odd.witness.expect("a warp that parts").warp, 1);
+        let early = of(&text("setp.lt.u32 %p3, %w, 1; @!%p3 bra E"));
+        assert!(early.mean.abs() < 1e-9 && early.parts.abs() < 1e-9, "{early:?}");
+    }
+
+    #[test]
+    fn grids_are_of_few_blocks_as_well() {
+        let count = value("mov.u32 %r1, %nctaid.x;");
+        let small = (0..ALL.len()).filter(|at| count.at(*at, 0) <= 8).count();
+        assert!((1..=6).contains(&small) && (0..ALL.len()).all(|at| count.at(at, 0) > 0), "{count:?}");
+    }
+
+    #[test]
+    fn parameters_that_are_read_as_bits_are_what_is_done_with_them() {
+        let in_grid = |use_it: &str| {
+            let value = value(&format!("ld.param.b32 %r1, [n]; {use_it}"));
+            (0..ALL.len()).filter(|at| value.at(*at, 0) < 1 << 22).count()
+        };
+        assert_eq!(in_grid(""), ALL.len());
+        assert!(in_grid("fma.rn.f32 %r2, %r1, %r1, %r1;") < ALL.len() / 2);
     }
 
     #[test]

@@ -11,11 +11,12 @@ use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
 use super::rows::checks_x;
-use super::slice::{Strides, is_bound, is_masked, parameters};
+use super::slice::{Strides, is_bound, is_masked, is_open_at_every_place, parameters};
 use super::steps::{Spread, is_nowhere};
-use super::value::{ALL, Extent, LANES, SOME, Value};
+use super::uses::Uses;
+use super::value::{ALL, Extent, FIRST, LANES, SOME, Value};
 use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, judge, may_matter};
-use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Space};
+use crate::parse::ptx::{Code, Cond, Op, Operand, Space};
 
 /// One conditional branch.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,13 +181,13 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     count_ways(&cfg, &mut found, &blocks);
     let mut regions = Regions::default();
     let known = solve(&graph, &decisions, task.shape, &mut regions);
-    let pointers = pointers(code);
+    let uses = Uses::of_code(code);
     let mut data_regions = Regions::default();
     let given = Given {
         graph: &graph,
         decisions: &decisions,
         known: &known,
-        pointers: &pointers,
+        uses: &uses,
         arguments: task.arguments,
         shape: task.shape,
     };
@@ -200,6 +201,17 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
         Look { task, given: &given, left: task.budget.function, budget: task.budget, strides: None, parting: None };
     let all = || blocks.iter().copied().enumerate();
     for (at, block) in all() {
+        look.by_index(block, &mut found[at], &mut evaluators);
+    }
+    // A barrier that nobody comes to makes nobody wait.
+    let waits = |branch: &Branch| branch.judgement.is_some_and(|one| one.verdict == Verdict::BarrierInDivergent);
+    for (at, block) in all() {
+        if !waits(&found[at])
+            || look.comes_to_any(&barriers.on_sides(&cfg, &mut costs, block), &mut evaluators.by_index)
+        {
+            continue;
+        }
+        found[at] = Branch { missed: None, barrier: None, judgement: None, ..found[at].clone() };
         look.by_index(block, &mut found[at], &mut evaluators);
     }
     // What a guard decides is told of its loop, unless all lanes that come there leave that together.
@@ -460,39 +472,6 @@ pub fn decisions(code: &Code<'_>, cfg: &Cfg, graph: &mut Graph<'_, '_>) -> Optio
     Some(decisions)
 }
 
-/// Registers that are used as addresses, or become one by adding to them.
-pub(super) fn pointers(code: &Code<'_>) -> Vec<bool> {
-    let mut pointers = vec![false; code.registers as usize];
-    for one in &code.instructions {
-        for operand in code.sources(one).iter().chain(code.destinations(one)) {
-            match operand {
-                Operand::Memory(Reg(number), _) if one.space != Space::Param => pointers[*number as usize] = true,
-                Operand::Register(Reg(number)) if one.op == Op::Cvta && one.mods.is_to() => {
-                    pointers[*number as usize] = true;
-                }
-                _ => {}
-            }
-        }
-    }
-    // An address is mostly a sum of two or three.
-    for _ in 0..3 {
-        for one in &code.instructions {
-            let sums = matches!(one.op, Op::Add | Op::Mov | Op::Cvta) && one.kind.width() == 64;
-            let becomes = code
-                .destinations(one)
-                .iter()
-                .any(|to| matches!(to, Operand::Register(Reg(number)) if pointers[*number as usize]));
-            if sums
-                && becomes
-                && let Some(Operand::Register(Reg(number))) = code.sources(one).first()
-            {
-                pointers[*number as usize] = true;
-            }
-        }
-    }
-    pointers
-}
-
 struct Look<'l, 'c, 't> {
     task: &'l Task<'l>,
     given: &'l Given<'l, 'c, 't>,
@@ -534,6 +513,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             is_bound: false,
             is_masked: false,
             is_offset: false,
+            in_every_launch: false,
             parameters: 0,
         }
     }
@@ -545,6 +525,11 @@ impl<'c, 't> Look<'_, 'c, 't> {
         known.is_none_or(Known::is_warp_uniform) && block_wide
     }
 
+    /// Whether the index has a part in what decides the branch of a block.
+    fn hangs_on_index(&self, block: Block) -> bool {
+        self.known(block).is_some_and(|known| known.index)
+    }
+
     /// Judges a branch by what the index makes of it: what a report says, whatever is asked for beside it.
     fn by_index(&mut self, block: Block, branch: &mut Branch, evaluators: &mut Evaluators<'_, 'c, 't>) {
         let mut evidence = self.evidence(block, branch);
@@ -553,7 +538,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
             return;
         }
         let several = evidence.several;
-        if is_beneath_notice(branch, self.task.is_source) || !self.known(block).is_some_and(|known| known.index) {
+        if is_beneath_notice(branch, self.task.is_source) || !self.hangs_on_index(block) {
             return;
         }
         // Most branches part few warps or none, which some environments show.
@@ -561,7 +546,8 @@ impl<'c, 't> Look<'_, 'c, 't> {
         evidence.index = index;
         evidence.data = index;
         evidence.spread = if branch.is_loop && !several { self.spread(block, &mut evaluators.few) } else { None };
-        if !may_matter(&evidence) {
+        // Where threads miss a barrier, that it happens seldom is no reason for silence.
+        if branch.missed.is_none() && !may_matter(&evidence) {
             branch.split = index;
             branch.spread = evidence.spread;
             branch.judgement = Some(Judgement { advice: Advice::Silent, ..judge(&evidence) });
@@ -600,11 +586,17 @@ impl<'c, 't> Look<'_, 'c, 't> {
             return;
         }
         let Some(mut judged) = self.looked_at(block, branch, evaluators) else { return };
+        let was_followed =
+            branch.judgement.is_some() || is_beneath_notice(branch, self.task.is_source) || !self.hangs_on_index(block);
+        let reason = if was_followed {
+            "lanes part, and too seldom for a report"
+        } else {
+            "it takes too long to follow for a report"
+        };
         if let Some(judgement) = &mut judged.judgement
             && judgement.advice > Advice::Silent
         {
-            *judgement =
-                Judgement { advice: Advice::Silent, reason: "lanes part, and too seldom for a report", ..*judgement };
+            *judgement = Judgement { advice: Advice::Silent, reason, ..*judgement };
         }
         *branch = judged;
     }
@@ -635,6 +627,10 @@ impl<'c, 't> Look<'_, 'c, 't> {
         evaluators: &mut Evaluators<'_, 'c, 't>,
     ) {
         let mut judgement = judge(&evidence);
+        if judgement.verdict == Verdict::BarrierInDivergent && judgement.confidence == Confidence::Low {
+            evidence.in_every_launch = self.parts_in_every_launch(block, evidence.several);
+            judgement = judge(&evidence);
+        }
         let by_index = matches!(judgement.verdict, Verdict::DivergentIndex | Verdict::LeaderLane);
         let waits = judgement.verdict == Verdict::BarrierInDivergent && (branch.is_loop || branch.guards.is_some());
         let is_told = judgement.advice > Advice::Silent && (by_index || waits);
@@ -751,6 +747,32 @@ impl<'c, 't> Look<'_, 'c, 't> {
         found.ok()
     }
 
+    /// Whether threads part in the first block of the grid, whatever the kernel is run with.
+    fn parts_in_every_launch(&mut self, block: Block, several: bool) -> bool {
+        let is_fixed = |at: Block| {
+            self.given.decisions[at as usize].is_none_or(|one| !is_open_at_every_place(self.given.graph, one.node))
+        };
+        let above = std::iter::successors(self.cfg().idom(block), |above| self.cfg().idom(*above));
+        let mut deciding = above.filter(|above| self.decides(*above, block)).chain([block]);
+        if !deciding.all(is_fixed) {
+            return false;
+        }
+        let mut regions = Regions::default();
+        let mut evaluator = Evaluator::new(self.given, &mut regions, Mode::Index, FIRST);
+        self.split(block, &mut evaluator, several).is_some_and(|split| split.block && split.reached > 0.0)
+    }
+
+    /// Whether lanes come to one of these blocks, or may with numbers that nobody tried.
+    fn comes_to_any(&mut self, blocks: &[Block], evaluator: &mut Evaluator<'_, 'c, 't>) -> bool {
+        blocks.iter().any(|block| {
+            let allowance = self.allowance();
+            evaluator.allow(allowance);
+            let comes = may_come(*block, evaluator);
+            self.left -= allowance - evaluator.left();
+            comes.unwrap_or(true)
+        })
+    }
+
     /// Whether no warp parts where whole numbers that are known only at run time keep threads in their places.
     fn hangs_on_offset(&mut self, block: Block, several: bool) -> bool {
         let mut regions = Regions::default();
@@ -780,6 +802,14 @@ fn split(block: Block, evaluator: &mut Evaluator<'_, '_, '_>, several: bool) -> 
         return Ok(Split { reached: 0.0, ..Split::count(&condition, &assumed, extent, several) });
     }
     Ok(Split::count(&condition, &active, extent, several))
+}
+
+/// Whether lanes come to a block in some environment, or may in one that nobody tried.
+fn may_come(block: Block, evaluator: &mut Evaluator<'_, '_, '_>) -> Computed<bool> {
+    if !is_nowhere(&evaluator.active(block)?) {
+        return Ok(true);
+    }
+    Ok(evaluator.assumed(block)?.is_some_and(|assumed| !is_nowhere(&assumed)))
 }
 
 /// Whether no verdict on it could be worth a word.

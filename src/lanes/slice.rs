@@ -108,6 +108,12 @@ pub fn is_open_until_run(graph: &Graph<'_, '_>, node: Node) -> bool {
     is_made_of(graph, node, is_of_grid)
 }
 
+/// The same, but for the block's place in the grid: the first place is in every grid.
+#[must_use]
+pub fn is_open_at_every_place(graph: &Graph<'_, '_>, node: Node) -> bool {
+    is_made_of(graph, node, |special| matches!(special, Special::Nctaid(_) | Special::Clock | Special::Other(_)))
+}
+
 /// Whether something that is read has a part in a number, or a special register of these.
 fn is_made_of(graph: &Graph<'_, '_>, node: Node, is_one: impl Fn(Special) -> bool) -> bool {
     let mut seen = HashSet::new();

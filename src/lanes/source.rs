@@ -71,6 +71,7 @@ mod tests {
             is_bound: false,
             is_masked: false,
             is_offset: false,
+            in_every_launch: false,
             parameters: 0,
             is_source: true,
         }

@@ -3,10 +3,11 @@
 use super::Shape;
 use super::cfg::Cfg;
 use super::eval::{Arguments, Evaluator, Given, Mode};
-use super::function::{Branch, Budget, Task, Which, branches, decisions, pointers};
+use super::function::{Branch, Budget, Task, Which, branches, decisions};
 use super::graph::Graph;
 use super::lattice::solve;
 use super::region::Regions;
+use super::uses::Uses;
 use super::value::{ALL, Value};
 use crate::model::Report;
 use crate::parse::ptx::{Body, Code, Op, Operand, read_ptx};
@@ -52,15 +53,9 @@ pub(super) fn evaluated(shape: Shape, mode: Mode, text: &str) -> Option<Value> {
         let mut regions = Regions::default();
         let known = solve(&graph, &decisions, shape, &mut regions);
         let arguments = Arguments::default();
-        let pointers = pointers(code);
-        let given = Given {
-            graph: &graph,
-            decisions: &decisions,
-            known: &known,
-            pointers: &pointers,
-            arguments: &arguments,
-            shape,
-        };
+        let uses = Uses::of_code(code);
+        let given =
+            Given { graph: &graph, decisions: &decisions, known: &known, uses: &uses, arguments: &arguments, shape };
         let mut evaluator = Evaluator::new(&given, &mut regions, mode, ALL);
         evaluator.allow(10_000_000);
         evaluator.value_at(node, cfg.block_of[at]).ok()

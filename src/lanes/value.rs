@@ -12,6 +12,9 @@ pub const ALL: Environments = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 /// Enough of them to see that a branch is not worth looking at in all: six of the usual ones, and two at edges.
 pub const SOME: Environments = &[0, 1, 5, 7, 8, 13, 14, 22];
 
+/// One in which the block is the first of its grid.
+pub const FIRST: Environments = &[0];
+
 /// Lanes of a warp, on every GPU that CUDA runs on.
 pub const LANES: usize = 32;
 

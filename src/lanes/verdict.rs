@@ -152,6 +152,7 @@ impl Split {
         let rows = condition.rows().max(active.rows());
         let mut seen = Seen { threshold: true, group: Some(u32::BITS), ..Seen::default() };
         let (mut environments, mut everywhere) = (0.0_f64, 0.0);
+        let mut most_active = 0;
         let mut shares: Vec<(f64, f64)> = Vec::with_capacity(rows);
         for environment in 0..rows {
             let (mut warps, mut split) = (0_usize, 0_usize);
@@ -162,6 +163,7 @@ impl Split {
                     continue;
                 }
                 warps += 1;
+                most_active = most_active.max(lanes.active.count_ones());
                 let way = seen.look(lanes);
                 parts |= way.is_none() || *first.get_or_insert(way) != way;
                 split += usize::from(way.is_none());
@@ -177,6 +179,8 @@ impl Split {
                 shares.push((counts, split as f64 / warps as f64));
             }
         }
+        // Data of its own tell a lane from no other where it is alone.
+        all.by_data &= most_active != 1;
         all.block = all.parts > 0.0;
         #[allow(clippy::cast_precision_loss, reason = "a block has 32 warps")]
         let among = seen.warps as f64 / extent.warps().max(1) as f64;
@@ -321,6 +325,8 @@ pub struct Evidence {
     pub is_masked: bool,
     /// Numbers that are known only when the kernel runs have to be no multiples of a block's threads for any warp to part.
     pub is_offset: bool,
+    /// The first block, which every launch has, comes there and parts, whatever the kernel is run with.
+    pub in_every_launch: bool,
     /// Parameters of the kernel that the condition is made of.
     pub parameters: u32,
 }
@@ -383,7 +389,7 @@ pub fn may_matter(evidence: &Evidence) -> bool {
         None => evidence.is_loop,
     };
     let leads = evidence.index.leader && leader_side(evidence) >= LEADER && evidence.index.most > 0.0;
-    parts || spreads || leads || (evidence.barrier.is_some() && parts_block(evidence))
+    parts || spreads || leads
 }
 
 /// Whether the threads of the block part because of the index, where a barrier stands on a side.
@@ -457,7 +463,7 @@ fn judge_compiled(evidence: &Evidence) -> Judgement {
 fn at_barrier(evidence: &Evidence, missed: Missed) -> Judgement {
     let spread = evidence.spread.filter(|_| evidence.is_loop);
     let parts = evidence.index.parts.max(spread.map_or(0.0, |spread| spread.parts));
-    let rare = evidence.index.reached < REACHED || parts < PARTS;
+    let rare = (evidence.index.reached < REACHED || parts < PARTS) && !evidence.in_every_launch;
     let confidence = if rare || !evidence.shape_known { Confidence::Low } else { Confidence::High };
     let (advice, reason) = match missed {
         Missed::Exits => (Advice::Note, "a part of the block reaches the barrier, and the rest exits"),
@@ -611,6 +617,19 @@ mod tests {
     }
 
     #[test]
+    fn data_part_no_lane_from_another_where_it_is_alone() {
+        let of = |guard: &str| {
+            let text = format!(
+                "mov.u32 %t, %tid.x; and.b32 %r1, %t, 31; {guard} @!%p1 bra E; mul.wide.u32 %rd2, %t, 4;
+                 ld.global.u32 %r2, [%rd2]; setp.gt.u32 %p2, %r2, 3; @!%p2 bra E; bar.warp.sync -1; E: ret;"
+            );
+            judged(SHAPE, &text)[1].judgement.expect("a judgement").verdict
+        };
+        assert_eq!(of("setp.eq.u32 %p1, %r1, 0;"), Verdict::WarpUniform);
+        assert_eq!(of("setp.le.u32 %p1, %r1, 1;"), Verdict::DivergentData);
+    }
+
+    #[test]
     fn warps_are_counted_that_part() {
         let odd = split(|thread| (thread % 2) as u64);
         assert_eq!((odd.mean, odd.most, odd.robust, odd.leader, odd.block), (1.0, 1.0, 1.0, false, true));
@@ -660,6 +679,7 @@ mod tests {
             is_bound: false,
             is_masked: false,
             is_offset: false,
+            in_every_launch: false,
             parameters: 0,
         }
     }

@@ -415,7 +415,9 @@ fn declarations(report: &Report, remarks: &[Remark]) -> Vec<Declared> {
     for function in report.modules.iter().flat_map(|module| &module.functions) {
         let is_compiled = function.declared.is_none();
         if let Some(one) = function.kernel.filter(|_| is_compiled).and_then(|at| all.get_mut(at as usize)) {
-            one.bounds.get_or_insert(function.bounds);
+            // Kernels of several files that a log does not tell apart: what holds of one is not known of the other.
+            let differ = one.bounds.is_some_and(|known| known != function.bounds);
+            one.bounds = Some(if differ { Bounds::default() } else { function.bounds });
         }
     }
     for family in report.families.iter().filter(|family| !family.kernels.is_empty()) {

@@ -8,7 +8,8 @@ use hashbrown::{HashMap, HashSet};
 
 use self::reserved::Reserved;
 use crate::model::{
-    Arch, Bytes, Kernel, Kind, LinkSource, Linked, MessageKind, NameId, Place, Quote, Report, Resources,
+    Arch, Bounds, Bytes, Function, Kernel, Kind, LinkSource, Linked, MessageKind, Module, NameId, Place, Quote, Report,
+    Resources,
 };
 
 /// Joins all records of each kernel. What a record without an architecture says is read as of the architectures in `gpus`,
@@ -25,24 +26,36 @@ pub fn rejoin(report: &mut Report) {
     sources::attach(report);
 }
 
-/// Makes a kernel of every function of a PTX module that no log has figures of.
+/// Makes a kernel of every function of a PTX module that no log has figures of. Files may have kernels of one name that are
+/// not the same: what their directives say tells them apart.
 fn add_functions(report: &mut Report) {
-    let mut known: HashSet<(NameId, Kind, Option<Arch>)> =
-        if report.modules.is_empty() { HashSet::new() } else { report.kernels.iter().filter_map(identity).collect() };
+    if report.modules.is_empty() {
+        return;
+    }
+    let logged: HashSet<Identity> = report.kernels.iter().filter_map(identity).collect();
+    let mut made: HashSet<(Identity, Bounds)> = HashSet::new();
     // What was made from a source is declared there.
     for module in report.modules.iter().filter(|module| module.positions().is_none()) {
         for function in &module.functions {
-            if known.insert((function.name, function.kind, function.arch)) {
+            let identity = (function.name, function.kind, function.arch);
+            if !logged.contains(&identity) && made.insert((identity, function.bounds)) {
                 let mut kernel = Kernel::new(Some(function.name), function.kind, function.arch);
-                let (offset, line) = (function.head.0 as u64, function.head.1);
-                kernel.evidence.name = Some(Place { input: module.input, line, column_offset: 0, offset });
+                kernel.evidence.name = Some(head(module, function));
                 report.kernels.push(kernel);
             }
         }
     }
 }
 
-fn identity(kernel: &Kernel) -> Option<(NameId, Kind, Option<Arch>)> {
+/// Where a function of PTX begins.
+fn head(module: &Module, function: &Function) -> Place {
+    Place { input: module.input, line: function.head.1, column_offset: 0, offset: function.head.0 as u64 }
+}
+
+/// What tells kernels apart.
+type Identity = (NameId, Kind, Option<Arch>);
+
+fn identity(kernel: &Kernel) -> Option<Identity> {
     Some((kernel.name?, kernel.kind, kernel.arch))
 }
 
@@ -56,15 +69,10 @@ pub fn attach(report: &mut Report) {
     if report.modules.is_empty() {
         return;
     }
-    let mut known: HashMap<(NameId, Kind, Option<Arch>), u32> = HashMap::new();
-    for (at, kernel) in (0..).zip(&report.kernels) {
-        if let Some(identity) = identity(kernel) {
-            known.entry(identity).or_insert(at);
-        }
-    }
+    let kernels = Kernels::of(report);
     for module in report.modules.iter_mut().filter(|module| module.positions().is_none()) {
         for function in &mut module.functions {
-            function.kernel = known.get(&(function.name, function.kind, function.arch)).copied();
+            function.kernel = kernels.find(function);
             let Some(kernel) = function.kernel.and_then(|at| report.kernels.get_mut(at as usize)) else { continue };
             kernel.evidence.head.get_or_insert_with(|| {
                 let (start, line) = function.head;
@@ -76,6 +84,43 @@ pub fn attach(report: &mut Report) {
                 Quote { place, text: report.texts.intern(&rest[..end]) }
             });
         }
+    }
+}
+
+/// Which kernel each function of a PTX module is.
+struct Kernels {
+    /// By what every kernel has.
+    known: HashMap<Identity, u32>,
+    /// Those that were made of functions, by what their directives say as well.
+    made: HashMap<(Identity, Bounds), u32>,
+}
+
+impl Kernels {
+    fn of(report: &Report) -> Kernels {
+        let mut known = HashMap::new();
+        let mut places = HashMap::new();
+        for (at, kernel) in (0..).zip(&report.kernels) {
+            let Some(identity) = identity(kernel) else { continue };
+            known.entry(identity).or_insert(at);
+            if let Some(place) = kernel.evidence.name {
+                places.insert((place.input, place.offset), at);
+            }
+        }
+        let mut made = HashMap::new();
+        for module in report.modules.iter().filter(|module| module.positions().is_none()) {
+            for function in &module.functions {
+                let place = head(module, function);
+                if let Some(at) = places.get(&(place.input, place.offset)) {
+                    made.insert(((function.name, function.kind, function.arch), function.bounds), *at);
+                }
+            }
+        }
+        Kernels { known, made }
+    }
+
+    fn find(&self, function: &Function) -> Option<u32> {
+        let identity = (function.name, function.kind, function.arch);
+        self.made.get(&(identity, function.bounds)).or_else(|| self.known.get(&identity)).copied()
     }
 }
 

@@ -336,3 +336,38 @@ fn short_is_one_line_a_finding_with_its_place_and_the_table_tells_the_block_of_p
     let table = String::from_utf8_lossy(&table.stdout);
     assert!(table.lines().nth(1).is_some_and(|row| row.ends_with("  128×2")), "{table}");
 }
+
+/// A module with the kernel `work`, whose first 64 threads come to a barrier that the others miss, for blocks of so many.
+fn with_block(threads: u32) -> String {
+    format!(
+        ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry work(.param .u64 o)\n.reqntid {threads}\n{{\n\
+         \t.reg .pred %p<2>;\n\t.reg .b32 %r<3>;\n\t.reg .b64 %rd<2>;\n\tld.param.u64 %rd1, [o];\n\tmov.u32 %r1, %tid.x;\n\
+         \tsetp.gt.u32 %p1, %r1, 63;\n\t@%p1 bra $E;\n\tbar.sync 0;\n$E:\n\tst.global.u32 [%rd1], %r1;\n\tret;\n}}\n"
+    )
+}
+
+#[test]
+fn kernels_of_one_name_in_two_files_keep_their_own_blocks() {
+    let folder = folder("one-name");
+    fs::write(folder.join("a.ptx"), with_block(256)).unwrap();
+    fs::write(folder.join("b.ptx"), with_block(64)).unwrap();
+    let alone = run_in(&folder, &["--isolated", "--format", "json", "b.ptx"], b"");
+    assert_eq!(report(&alone)["findings"].as_array().unwrap().len(), 0);
+    for files in [["a.ptx", "b.ptx"], ["b.ptx", "a.ptx"]] {
+        let output = run_in(&folder, &[&["--isolated", "--format", "json"], &files[..]].concat(), b"");
+        let found = finding(&output);
+        assert_eq!(found["location"]["path"], "a.ptx", "{found:#}");
+        let kernels = report(&output)["kernels"].as_array().unwrap().len();
+        assert_eq!(kernels, 2);
+        let listed = run_in(&folder, &[&["branches", "--isolated", "--format", "json"], &files[..]].concat(), b"");
+        let blocks = |file: &str| {
+            let all = report(&listed)["branches"].as_array().unwrap().clone();
+            all.iter().filter(|one| one["path"] == file).map(|one| one["block"][0].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!((blocks("a.ptx"), blocks("b.ptx")), (vec![256.into()], vec![64.into()]));
+    }
+    // Those of one name that say the same are one kernel.
+    fs::write(folder.join("b.ptx"), with_block(256)).unwrap();
+    let output = run_in(&folder, &["--isolated", "--format", "json", "a.ptx", "b.ptx"], b"");
+    assert_eq!(report(&output)["kernels"].as_array().unwrap().len(), 1);
+}

@@ -49,10 +49,10 @@ impl LineReader<'_> {
         let said = Said::new(severity, lead, text);
         let Some(reading) = message::read(severity, said.text) else { return };
         let place = self.position.place(at.after(lead.len()));
-        if !self.cut && self.waits_for_more(at, severity, lead, text, place, reading.unfinished) {
-            return;
-        }
         if let Some(key_id) = key_id {
+            if !self.cut && self.waits_for_more(at, severity, lead, text, place, reading.unfinished) {
+                return;
+            }
             self.keep_said(said, reading, key, key_id, place);
         }
         self.keep_warned(said, place, true);

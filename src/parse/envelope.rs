@@ -153,7 +153,7 @@ pub(crate) fn is_bare_error(line: &[u8], envelope: Envelope) -> bool {
     let said = &line[envelope.text..];
     envelope.severity >= Severity::Error
         && envelope.text == envelope.start + PADDED + b": ".len()
-        && said.first().is_some_and(u8::is_ascii_alphabetic)
+        && (said.first().is_some_and(u8::is_ascii_alphabetic) || said.starts_with(b"(C"))
         && memchr::memchr(b' ', said.trim_ascii_end()).is_some()
 }
 
@@ -217,7 +217,11 @@ mod tests {
     #[test]
     fn an_error_of_nobody_is_padded_and_in_words() {
         let bare = |line: &str| find(line.as_bytes()).is_some_and(|found| is_bare_error(line.as_bytes(), found));
-        for line in ["error   : Undefined reference to 'x' in 'y'", "fatal   : elfLink linker library load error"] {
+        for line in [
+            "error   : Undefined reference to 'x' in 'y'",
+            "fatal   : elfLink linker library load error",
+            "fatal   : (C7907) Internal compiler error.",
+        ] {
             assert!(bare(line), "{line}");
         }
         for line in

@@ -8,6 +8,7 @@ use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser};
 
 use super::envelope::Severity;
+use super::sentences::{self, StopsIn};
 use crate::model::{Bytes, MessageKind};
 
 /// What a text says.
@@ -20,52 +21,83 @@ pub(crate) struct Reading<'a> {
     pub(crate) unfinished: bool,
 }
 
+impl Reading<'_> {
+    /// The same, which names nobody unless its name is `sure`.
+    pub(crate) fn named_if(self, sure: bool) -> Self {
+        Reading { kernel: self.kernel.filter(|_| sure), ..self }
+    }
+}
+
 /// Reads the text of a message; `None` for information that says nothing that a person acts on.
 pub(crate) fn read(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
     if severity < Severity::Error && is_launch_bounds(text) {
-        let unfinished = !text.ends_with(b"ignored") && !contains(text, b"ignored when");
-        return Some(Reading { kind: MessageKind::LaunchBounds, kernel: bare_entry(text), unfinished });
+        let whole = text.ends_with(b"ignored") || contains(text, b"ignored when");
+        return Some(reading(MessageKind::LaunchBounds, bare_entry(text), text, whole));
     }
     let said = without_code(text);
     let kernel = quoted_function(said).or_else(|| bare_entry(said));
-    let plain = |kind| Some(Reading { kind, kernel, unfinished: stops_in_a_name(said) });
-    let ended = |kind, end: bool| Some(Reading { kind, kernel, unfinished: !end || stops_in_a_name(said) });
     if severity >= Severity::Error {
-        return plain(shared_limit(said).unwrap_or(MessageKind::Error));
+        return Some(reading(shared_limit(said).unwrap_or(MessageKind::Error), kernel, text, false));
     }
+    if let Some((kind, whole)) = known(said, kernel) {
+        return Some(reading(kind, kernel, text, whole));
+    }
+    let advice = contains(said, b"Potential Performance Loss") || said.len() != text.len();
+    if severity == Severity::Info && !advice && (text.is_empty() || sentences::beginning(text).is_none()) {
+        return None;
+    }
+    Some(reading(MessageKind::Warning, kernel, text, false))
+}
+
+/// The reading of `text`, of which it may be known that it is `whole`.
+fn reading<'a>(kind: MessageKind, kernel: Option<&'a [u8]>, text: &'a [u8], whole: bool) -> Reading<'a> {
+    let stops = if whole { None } else { sentences::beginning(text) };
+    // A name that holds quotes may stop behind one of them.
+    let kernel = kernel.filter(|_| stops != Some(StopsIn::Anything));
+    Reading { kind, kernel, unfinished: stops.is_some() }
+}
+
+/// What a warning or an advice says of which a rule speaks, and whether it surely is whole.
+fn known(said: &[u8], kernel: Option<&[u8]>) -> Option<(MessageKind, bool)> {
     if said.starts_with(b"Registers are spilled to local memory") {
-        return match spill_bytes(said) {
-            Some((stores, loads)) => plain(MessageKind::Spill { stores, loads }),
-            None => Some(Reading { kind: MessageKind::Warning, kernel, unfinished: true }),
-        };
+        let (stores, loads) = spill_bytes(said)?;
+        return Some((MessageKind::Spill { stores, loads }, true));
     }
     if said.starts_with(b"Local memory used for") {
         let frame = frame_size(said);
-        return ended(MessageKind::LocalMemory { frame }, frame.is_some());
+        return Some((MessageKind::LocalMemory { frame }, frame.is_some()));
     }
     if said.starts_with(b"Stack size for entry function") {
-        return ended(MessageKind::UnboundedStack, said.ends_with(b"statically determined"));
+        return Some((MessageKind::UnboundedStack, said.ends_with(b"statically determined")));
     }
     if is_register_cap(said) {
-        return plain(MessageKind::RegisterCap);
+        return Some((MessageKind::RegisterCap, false));
     }
     if contains(said, b"'setmaxnreg' ignored") {
-        return ended(MessageKind::Setmaxnreg, said.ends_with(b"."));
+        return Some((MessageKind::Setmaxnreg, said.ends_with(b".")));
     }
     if contains(said, b"wgmma.mma_async instructions are serialized") {
-        return ended(MessageKind::WgmmaSerialized, kernel.is_some());
+        return Some((MessageKind::WgmmaSerialized, false));
     }
-    if contains(said, b"is injected in around line") {
-        return ended(MessageKind::WgmmaInjected, kernel.is_some());
-    }
-    if stops_in_a_lead(said) {
-        return ended(MessageKind::Warning, false);
-    }
-    let advice = contains(said, b"Potential Performance Loss") || said.len() != text.len();
-    if severity == Severity::Info && !advice {
+    contains(said, b"is injected in around line").then_some((MessageKind::WgmmaInjected, kernel.is_some()))
+}
+
+/// Whether plain quotes are where the sentences that are known have some.
+pub(crate) fn is_quoted(text: &[u8]) -> bool {
+    contains(text, b"function '") || contains(text, b"'setmaxnreg'") || after_register_limit(text).is_some()
+}
+
+/// Whether an advice on `setmaxnreg` is the one that only code gets that is linked later.
+pub(crate) fn is_of_separate_compilation(text: &[u8]) -> bool {
+    contains(text, b"compatibility across compilation units")
+}
+
+/// What a message that stopped the build says besides, where it is a warning that `-Werror` made an error of.
+pub(crate) fn warned(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
+    if severity < Severity::Error {
         return None;
     }
-    plain(MessageKind::Warning)
+    read(Severity::Warning, text).filter(|reading| reading.kind != MessageKind::Warning)
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
@@ -130,10 +162,8 @@ fn without_code(text: &[u8]) -> &[u8] {
 
 /// The name in `function '<name>'`; it may hold quotes itself, so it ends where the sentence goes on.
 fn quoted_function(text: &[u8]) -> Option<&[u8]> {
-    let start = [&b"function '"[..], b"limit 256 for '"].iter().find_map(|lead| {
-        let at = memchr::memmem::find(text, lead)?;
-        Some(at + lead.len())
-    })?;
+    const LEAD: &[u8] = b"function '";
+    let start = memchr::memmem::find(text, LEAD).map(|at| at + LEAD.len()).or_else(|| after_register_limit(text))?;
     let rest = &text[start..];
     const AFTER: [&[u8]; 7] = [b"', ", b"' cannot", b"' uses", b"' with ", b"' in line", b"' in '", b"' is "];
     let end = AFTER.iter().filter_map(|after| memchr::memmem::find(rest, after)).min();
@@ -141,27 +171,12 @@ fn quoted_function(text: &[u8]) -> Option<&[u8]> {
     (end > 0).then(|| &rest[..end])
 }
 
-/// Whether `text` stops before the quote that ends the name of a function.
-pub(crate) fn stops_in_a_name(text: &[u8]) -> bool {
-    let start = memchr::memmem::rfind(text, b"function '").map(|at| at + b"function '".len());
-    start.is_some_and(|start| start < text.len() && memchr::memchr(b'\'', &text[start..]).is_none())
-}
-
-/// How sentences begin that tell more behind that.
-const LEADS: [&[u8]; 5] = [
-    b"Registers are spilled to local memory",
-    b"Local memory used for",
-    b"Stack size for entry function",
-    b"Potential Performance Loss: wgmma.mma_async instructions are serialized",
-    b"Potential Performance Loss: 'setmaxnreg' ignored",
-];
-
-/// Whether `text` is nothing but the beginning of such a sentence.
-fn stops_in_a_lead(text: &[u8]) -> bool {
-    const SHORTEST: usize = 10;
-    // `warpgroup.wait`, `warpgroup.arrive` or `wgmma.wait_group`, by release.
-    let injected = text.starts_with(b"warpgroup.") || text.starts_with(b"wgmma.");
-    injected || (text.len() >= SHORTEST && LEADS.iter().any(|lead| lead.starts_with(text)))
+/// Where the name starts in `Overriding maximum register limit 256 for '<name>' with …`.
+fn after_register_limit(text: &[u8]) -> Option<usize> {
+    let limit = text.strip_prefix(b"Overriding maximum register limit ")?;
+    let digits = limit.iter().take_while(|b| b.is_ascii_digit()).count();
+    let name = limit[digits..].strip_prefix(b" for '")?;
+    Some(text.len() - name.len())
 }
 
 /// The unquoted name in `… for entry <name> is out of range` and `… in function <name>. Try …`.

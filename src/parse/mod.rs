@@ -15,10 +15,13 @@ mod nvcc;
 mod partial;
 mod prefix;
 pub mod ptx;
+mod quoted;
 mod reader;
 mod record;
 mod scan;
+mod sentences;
 mod usage;
+mod wrapped;
 
 pub use decode::plain;
 pub use log::{Echo, EchoMode, read_log};

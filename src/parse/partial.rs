@@ -2,10 +2,10 @@
 //! own record is on the same line.
 
 use super::assemble::End;
-use super::envelope::{self, Severity};
+use super::envelope;
 use super::reader::{At, LineReader, Understood};
 use super::record::{self, Partial, Record};
-use super::{message, scan, usage};
+use super::usage;
 use crate::model::{Place, Unread};
 
 /// Lines that a wrapped or torn record may go on for, besides those that only go on with its name.
@@ -19,20 +19,12 @@ const WIDTHS: [usize; 9] = [72, 76, 78, 79, 80, 100, 120, 132, 160];
 
 /// A record whose end may be on one of the next lines.
 pub(super) struct PartialRecord {
-    what: PartialText,
+    what: Partial,
     text: Vec<u8>,
-    /// Bytes of the text that stood on its first line.
-    first: usize,
     place: Place,
     lines_left: u32,
     /// It is whole as it stands, and only a line that goes on with it adds anything.
     whole: bool,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum PartialText {
-    Record(Partial),
-    Message(Severity),
 }
 
 /// How good a reading is that two lines put together give.
@@ -49,15 +41,15 @@ pub(super) fn is_wrap_width(bytes: usize) -> bool {
 }
 
 impl LineReader<'_> {
-    pub(super) fn begin_partial(&mut self, what: PartialText, text: &[u8], place: Place) {
+    pub(super) fn begin_partial(&mut self, what: Partial, text: &[u8], place: Place) {
         self.end_partial();
-        let (text, first) = (text.to_vec(), text.len());
-        self.partial = Some(PartialRecord { what, text, first, place, lines_left: WITHIN, whole: false });
+        let text = text.to_vec();
+        self.partial = Some(PartialRecord { what, text, place, lines_left: WITHIN, whole: false });
     }
 
     /// Waits for one line before a record is taken as it stands.
     pub(super) fn hold(&mut self, what: Partial, text: &[u8], place: Place) {
-        self.begin_partial(PartialText::Record(what), text, place);
+        self.begin_partial(what, text, place);
         self.partial.iter_mut().for_each(|partial| partial.whole = true);
     }
 
@@ -70,7 +62,7 @@ impl LineReader<'_> {
         if self.cut {
             self.unfinished(what, text, place);
         } else {
-            self.begin_partial(PartialText::Record(what), text, place);
+            self.begin_partial(what, text, place);
         }
     }
 
@@ -96,7 +88,7 @@ impl LineReader<'_> {
         } else if what == Partial::Used && usage::is_whole(head) {
             self.hold(what, head, place);
         } else {
-            self.begin_partial(PartialText::Record(what), head, place);
+            self.begin_partial(what, head, place);
         }
         if what == Partial::Used && !self.assembler.has_open_entry() {
             // No entry that comes later has these figures.
@@ -149,37 +141,12 @@ impl LineReader<'_> {
             self.partial = Some(partial);
             return None;
         }
-        match partial.what {
-            PartialText::Record(what) => self.continue_record(partial, what, line, was_whole),
-            PartialText::Message(severity) => self.continue_message(partial, severity, line),
-        }
-    }
-
-    /// Goes on with a sentence, unless `line` is surely not of it.
-    fn continue_message(&mut self, mut partial: PartialRecord, severity: Severity, line: &[u8]) -> Option<Understood> {
-        if scan::holds_error(line) || record::frame_in(line).is_some() {
-            self.give_up(partial);
-            return None;
-        }
-        let first = partial.blank_in_sentence(line);
-        let before = partial.text.len();
-        for blank in [first, !first] {
-            partial.text.truncate(before);
-            partial.append(line, blank);
-            if message::read(severity, &partial.text).is_some_and(|reading| !reading.unfinished) {
-                self.keep_joined_message(severity, &partial.text, partial.place);
-                return Some(Understood::Report);
-            }
-        }
-        partial.text.truncate(before);
-        partial.append(line, first);
-        self.partial = Some(partial);
-        Some(Understood::Report)
+        self.continue_record(partial, line, was_whole)
     }
 
     /// Whether properties with `line` behind them are those of an open entry whose name holds blanks.
     fn makes_a_known_name(&mut self, partial: &mut PartialRecord, line: &[u8]) -> bool {
-        if partial.what != PartialText::Record(Partial::Properties) || partial.text.len() + line.len() > LONGEST {
+        if partial.what != Partial::Properties || partial.text.len() + line.len() > LONGEST {
             return false;
         }
         let before = partial.text.len();
@@ -194,13 +161,8 @@ impl LineReader<'_> {
         })
     }
 
-    fn continue_record(
-        &mut self,
-        mut partial: PartialRecord,
-        what: Partial,
-        line: &[u8],
-        was_whole: bool,
-    ) -> Option<Understood> {
+    fn continue_record(&mut self, mut partial: PartialRecord, line: &[u8], was_whole: bool) -> Option<Understood> {
+        let what = partial.what;
         let before = partial.text.len();
         let first = partial.needs_blank();
         let mut best = None;
@@ -289,42 +251,31 @@ impl LineReader<'_> {
     }
 
     fn give_up(&mut self, partial: PartialRecord) {
-        match partial.what {
-            _ if partial.whole => self.keep_whole(&partial),
-            PartialText::Record(what) => self.unfinished(what, &partial.text, partial.place),
-            // What came behind its first line did not make it whole.
-            PartialText::Message(severity) => {
-                self.keep_joined_message(severity, &partial.text[..partial.first], partial.place);
-            }
+        if partial.whole {
+            return self.keep_whole(&partial);
         }
+        self.unfinished(partial.what, &partial.text, partial.place);
     }
 }
 
 impl PartialRecord {
     fn is_name(&self) -> bool {
-        matches!(self.what, PartialText::Record(Partial::Entry | Partial::Properties))
+        matches!(self.what, Partial::Entry | Partial::Properties)
     }
 
-    /// Whether a blank stood where the line was broken: names have none, but for those that hold blanks; sentences and
-    /// lists do, unless a terminal broke them in a word.
+    /// Whether a blank stood where the line was broken: names have none, but for those that hold blanks; lists do, unless a
+    /// terminal broke them in a word.
     fn needs_blank(&self) -> bool {
         !self.is_name() || [&b"for"[..], b"function", b"entry", b","].iter().any(|word| self.text.ends_with(word))
-    }
-
-    /// Whether a blank stood where a sentence was broken before `line`: not in a name, nor in a number.
-    fn blank_in_sentence(&self, line: &[u8]) -> bool {
-        let in_number =
-            self.text.last().is_some_and(u8::is_ascii_digit) && line.first().is_some_and(u8::is_ascii_digit);
-        !in_number && !message::stops_in_a_name(&self.text)
     }
 
     /// Whether `line` goes on with a record that could have ended.
     fn goes_on_with(&self, line: &[u8]) -> bool {
         let tail = without_leader(line);
         match self.what {
-            PartialText::Record(Partial::Used) => tail.starts_with(b","),
-            PartialText::Record(Partial::Entry) => tail.starts_with(b"for '"),
-            PartialText::Record(Partial::Properties) => record::frame_in(line).is_none() && is_one_word(line),
+            Partial::Used => tail.starts_with(b","),
+            Partial::Entry => tail.starts_with(b"for '"),
+            Partial::Properties => record::frame_in(line).is_none() && is_one_word(line),
             _ => false,
         }
     }
@@ -340,7 +291,7 @@ impl PartialRecord {
 }
 
 /// Comment leaders stand before every line of a wrapped comment.
-fn without_leader(line: &[u8]) -> &[u8] {
+pub(super) fn without_leader(line: &[u8]) -> &[u8] {
     let leader = line.iter().take_while(|b| b"*/#|> \t".contains(b)).count();
     line[leader..].trim_ascii_end()
 }
@@ -351,7 +302,7 @@ fn is_led_name(line: &[u8]) -> bool {
     name.starts_with(b"_Z") || name.starts_with(b"for '") || line.trim_ascii_start().starts_with(b"// ")
 }
 
-fn is_one_word(line: &[u8]) -> bool {
+pub(super) fn is_one_word(line: &[u8]) -> bool {
     let word = line.trim_ascii();
     !word.is_empty() && memchr::memchr2(b' ', b'\t', word).is_none()
 }
@@ -375,13 +326,6 @@ mod tests {
         report
     }
 
-    /// What the messages of `log` are, and whose.
-    fn said(log: &str) -> Vec<(MessageKind, String)> {
-        let report = read(log);
-        let name = |id| String::from_utf8_lossy(report.names.get(id)).into_owned();
-        report.messages.iter().map(|one| (one.kind, one.kernel.map(name).unwrap_or_default())).collect()
-    }
-
     /// The kernels of `log`: name, registers, stack, whether all of that is sure.
     fn kernels(log: &str) -> Vec<(String, Option<u32>, Option<u32>, bool)> {
         let report = read(log);
@@ -393,64 +337,6 @@ mod tests {
             (name, resources.registers, resources.stack.map(Bytes::get), !kernel.ambiguous)
         };
         report.kernels.iter().map(kernel).collect()
-    }
-
-    const SENTENCES: [&str; 7] = [
-        "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to wgmma pipeline crossing function boundary at a function call in the function 'k'",
-        "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.",
-        "ptxas info    : (C7517) warpgroup.wait is injected in around line 9 by compiler to allow use of registers defined by GMMA in function 'k'",
-        "ptxas warning : Stack size for entry function 'k' cannot be statically determined",
-        "ptxas warning : Registers are spilled to local memory in function 'k', 8416 bytes spill stores, 11264 bytes spill loads",
-        "ptxas warning : Local memory used for function 'k', size of stack frame: 5648 bytes",
-        "ptxas warning : Value of threads per SM for entry k is out of range. .minnctapersm will be ignored",
-    ];
-
-    #[test]
-    fn a_sentence_that_is_broken_between_two_words_is_one() {
-        for sentence in SENTENCES {
-            let whole = said(sentence);
-            assert_eq!(whole.len(), 1);
-            let lead = sentence.find(" : ").expect("a lead") + 30;
-            for (at, _) in sentence.match_indices(' ').filter(|(at, _)| *at > lead) {
-                for break_ in ["\n", "\n   ", "\n\n", " \n"] {
-                    let broken = format!("{}{break_}{}\n", &sentence[..at], &sentence[at + 1..]);
-                    assert_eq!(said(&broken), whole, "{broken}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_number_that_is_broken_is_put_together() {
-        let spill = SENTENCES[4];
-        for number in ["8416", "11264"] {
-            let start = spill.find(number).expect("a number");
-            for at in start + 1..start + number.len() {
-                let broken = format!("{}\n{}\n", &spill[..at], &spill[at..]);
-                assert_eq!(said(&broken), said(spill), "{broken}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_sentence_whose_end_does_not_come_takes_nothing_from_other_tools() {
-        let log = "ptxas warning : Local memory used for\nx.cu(3): error: no\nmake: *** [x.o] Error 2\n";
-        let kinds: Vec<MessageKind> = said(log).into_iter().map(|(kind, _)| kind).collect();
-        assert_eq!(kinds.len(), 3);
-        assert_eq!(kinds[1], MessageKind::BuildError);
-        let report = read("ptxas warning : Local memory used for\na\nb\nc\nd\ne\n");
-        assert_eq!(report.texts.get(report.messages[0].text), b"Local memory used for");
-    }
-
-    #[test]
-    fn names_in_messages_are_cleaned_of_typography() {
-        for sentence in SENTENCES {
-            for (open, close) in [("‘", "’"), ("&#39;", "&#39;"), ("\x1b[1m'", "'\x1b[0m")] {
-                let dressed = sentence.replace("'k'", &format!("{open}k{close}"));
-                let log = format!("{sentence}\n{dressed}\n");
-                assert_eq!(said(&log), said(sentence), "{log}");
-            }
-        }
     }
 
     const RECORDS: &str = "ptxas info    : Compiling entry function 'a' for 'sm_90'\nptxas info    : Function properties for a\n    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 12 registers, used 0 barriers\nptxas info    : Compiling entry function 'b' for 'sm_90'\nptxas info    : Function properties for b\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 19 registers, used 1 barriers, 1607 bytes smem\n";

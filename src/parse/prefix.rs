@@ -17,9 +17,48 @@ pub(super) fn stream(prefix: &[u8]) -> Option<u32> {
     Some(number * 4 + kind)
 }
 
+/// `line` without what stands before it, where that is of the same form as `prefix`, which stood before the line above: a
+/// time may have moved on.
+pub(super) fn without<'l>(line: &'l [u8], prefix: &[u8]) -> &'l [u8] {
+    after(line, prefix.trim_ascii_end()).unwrap_or(line)
+}
+
+fn after<'l>(line: &'l [u8], prefix: &[u8]) -> Option<&'l [u8]> {
+    let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let (mut line, mut prefix) = (line, prefix);
+    while let Some((first, rest)) = prefix.split_first() {
+        let (expected, here) = (digits(prefix), digits(line));
+        if (expected == 0) != (here == 0) {
+            return None;
+        }
+        (line, prefix) = match expected {
+            0 => (line.strip_prefix(std::slice::from_ref(first))?, rest),
+            _ => (&line[here..], &prefix[expected..]),
+        };
+    }
+    Some(line)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_loses_what_stood_before_the_one_above() {
+        for (line, above, rest) in [
+            ("1>_Z1k is", "1>", "_Z1k is"),
+            ("1>    call", "1>  ", "    call"),
+            ("#17 12.9 call", "#17 9.34 ", " call"),
+            ("2026-03-04T05:00:01.1Z call", "2026-03-04T05:00:00.0022657Z ", " call"),
+            ("call", "1>", "call"),
+            ("1 call", "1> ", "1 call"),
+            ("", "#1 2 ", ""),
+            ("call", "", "call"),
+        ] {
+            let found = without(line.as_bytes(), above.as_bytes());
+            assert_eq!(String::from_utf8_lossy(found), rest, "{line}");
+        }
+    }
 
     #[test]
     fn steps_and_projects_are_streams_and_time_stamps_are_none() {

@@ -1,7 +1,7 @@
 //! Reads the lines of a log one by one: which record, message or listing each of them holds, whatever damaged it.
 
 mod listings;
-mod texts;
+pub(super) mod texts;
 mod whole;
 
 use std::ops::Range;
@@ -11,9 +11,10 @@ use super::assemble::{Assembler, Completeness, End, Weight};
 use super::envelope::{self, Envelope, Severity, Tool};
 use super::log::LONG_LINE;
 use super::nvcc::{self, Failure};
-use super::partial::{PartialRecord, PartialText, inner_message, is_wrap_width};
+use super::partial::{PartialRecord, inner_message, is_wrap_width};
 use super::record::{self, Partial, Record};
-use super::{clean, prefix, scan, usage};
+use super::wrapped::WrappedMessage;
+use super::{clean, prefix, quoted, scan, usage};
 use crate::model::{InputFacts, Message, MessageKind, Place, Report, Unread};
 
 /// Lines within which the frame of a `Function properties` line must come.
@@ -31,6 +32,8 @@ pub(super) struct LineReader<'r> {
     position: Position,
     /// A record that goes on, on one of the next lines.
     pub(super) partial: Option<PartialRecord>,
+    /// The same of a message.
+    pub(super) wrapped: Option<WrappedMessage>,
     /// Inside a `cuobjdump` listing every line is looked at: lines of other tools that it may still be interrupted by.
     listing_for: u32,
     listing_part: Part,
@@ -122,6 +125,7 @@ impl<'r> LineReader<'r> {
             assembler: Assembler::new(report, input),
             position: Position { input, base: 0, counted: 0, lines: 0 },
             partial: None,
+            wrapped: None,
             listing_for: 0,
             listing_part: Part::default(),
             header_open: false,
@@ -155,12 +159,17 @@ impl<'r> LineReader<'r> {
     /// The end of the log.
     pub(super) fn finish(&mut self) {
         self.end_partial();
+        self.end_message();
         self.assembler.finish_log();
     }
 
     /// True where the next line may matter though it holds no needle.
     pub(super) fn wants_every_line(&self) -> bool {
-        self.listing_for > 0 || self.frame_for > 0 || self.partial.is_some() || self.assembler.awaits_frame()
+        self.listing_for > 0
+            || self.frame_for > 0
+            || self.partial.is_some()
+            || self.wrapped.is_some()
+            || self.assembler.awaits_frame()
     }
 
     /// True while nothing but stack frames may be in the log, which a filter may have left, or messages that are padded as
@@ -211,6 +220,9 @@ impl<'r> LineReader<'r> {
                 return understood;
             }
         }
+        if self.wrapped.is_some() && self.continue_message(line) {
+            return Understood::Report;
+        }
         if self.partial.is_some()
             && let Some(understood) = self.continue_partial(line)
         {
@@ -221,12 +233,17 @@ impl<'r> LineReader<'r> {
             if envelope.start > 0 && self.assembler.awaits_frame() {
                 self.read_frame_before(at, &line[..envelope.start]);
             }
+            if line[..envelope.start].ends_with(b"\"")
+                && let Some(lines) = quoted::lines(&line[envelope.start..])
+            {
+                return self.read_quoted(at.after(envelope.start), &lines);
+            }
             return self.read_message(at, line, envelope);
         }
         if self.assembler.awaits_frame() {
             if let Some(start) = record::frame_in(line) {
                 self.select_stream(&line[..start]);
-                let text = clean::without_project(line[start..].trim_ascii_end());
+                let text = clean::without_tail(quoted::up_to_end(&line[start..]).trim_ascii_end());
                 self.keep_frame(text, at.after(start));
                 return Understood::Report;
             }
@@ -237,7 +254,7 @@ impl<'r> LineReader<'r> {
             && let Some(start) = record::frame_in(line)
             && usage::frame(&line[start..]).is_ok()
         {
-            self.keep_frame(clean::without_project(line[start..].trim_ascii_end()), at.after(start));
+            self.keep_frame(clean::without_tail(line[start..].trim_ascii_end()), at.after(start));
             return Understood::Report;
         }
         if scan::holds_listing(line) {
@@ -247,6 +264,30 @@ impl<'r> LineReader<'r> {
             }
         }
         self.read_damaged(at, line)
+    }
+
+    /// The lines of a string, all of which stand on the line at hand.
+    fn read_quoted(&mut self, at: At<'_>, lines: &[u8]) -> Understood {
+        let mut understood = Understood::Nothing;
+        for line in lines.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+            let read = match envelope::find(line) {
+                Some(envelope) => self.read_message(at, line, envelope),
+                None => self.read_quoted_frame(at, line),
+            };
+            if understood != Understood::Report {
+                understood = read;
+            }
+        }
+        understood
+    }
+
+    fn read_quoted_frame(&mut self, at: At<'_>, line: &[u8]) -> Understood {
+        if !self.assembler.awaits_frame() {
+            return Understood::Nothing;
+        }
+        let Some(start) = record::frame_in(line) else { return Understood::Nothing };
+        self.keep_frame(line[start..].trim_ascii_end(), at);
+        Understood::Report
     }
 
     /// A frame that lacks its line feed, so that the next record is on its line.
@@ -330,7 +371,7 @@ impl<'r> LineReader<'r> {
 
     pub(super) fn read_message(&mut self, at: At<'_>, line: &[u8], envelope: Envelope) -> Understood {
         let at = at.after(envelope.start);
-        let text = clean::without_project(line[envelope.text..].trim_ascii_end()).trim_ascii_start();
+        let text = clean::without_tail(line[envelope.text..].trim_ascii_end()).trim_ascii_start();
         if envelope.severity != Severity::Info {
             if envelope.tool == Tool::Unnamed && !is_linker_text(text) && !envelope::is_bare_error(line, envelope) {
                 return Understood::Nothing;
@@ -362,7 +403,7 @@ impl<'r> LineReader<'r> {
         let damaged = match read {
             Record::Partial { .. } | Record::Text => true,
             Record::Entry { name, .. } | Record::Properties { name } | Record::LinkProperties { name, .. } => {
-                clean::may_need_it(name)
+                clean::may_need_it(name) || clean::holds_markup(name) || record::starts_with_other_quote(name)
             }
             // No colon is in figures but that of another record.
             _ => memchr::memchr3(0x1b, b'&', b':', text).is_some(),
@@ -371,9 +412,7 @@ impl<'r> LineReader<'r> {
             self.keep(at, figures, text, read);
             return true;
         }
-        let mut scratch = Vec::new();
-        let changed = clean::clean(text, &mut scratch);
-        let text = if changed { scratch.trim_ascii() } else { text };
+        let text = &clean_record(text);
         match record::read(text) {
             Record::Text => return false,
             Record::Partial { what, text } => self.read_partial(at, what, text),
@@ -429,7 +468,7 @@ impl<'r> LineReader<'r> {
         }
         let place = self.position.place(at);
         if self.assembler.used(text, place, self.end()) == Completeness::Unfinished {
-            self.begin_partial(PartialText::Record(Partial::Used), text, place);
+            self.begin_partial(Partial::Used, text, place);
         }
     }
 
@@ -455,7 +494,7 @@ impl<'r> LineReader<'r> {
         let changed = clean::may_need_it(text) && clean::clean(text, &mut scratch);
         let text = if changed { scratch.trim_ascii_end() } else { text };
         if !changed || self.assembler.frame(text, place, self.end()) == Completeness::Unfinished {
-            self.begin_partial(PartialText::Record(Partial::Frame), text, place);
+            self.begin_partial(Partial::Frame, text, place);
         }
     }
 
@@ -484,6 +523,19 @@ impl<'r> LineReader<'r> {
         }
         self.assembler.unread(Unread::Cut, text, place);
     }
+}
+
+/// The text of a record without what browsers and terminals did to it.
+fn clean_record(text: &[u8]) -> Vec<u8> {
+    let bare = if clean::holds_markup(text) { clean::without_markup(text) } else { text.to_vec() };
+    let mut scratch = Vec::new();
+    clean::clean(&bare, &mut scratch);
+    let clean = clean::without_tail(scratch.trim_ascii());
+    let mut quoted = Vec::new();
+    if record::has_other_quotes(clean) && clean::plain_quotes(clean, &mut quoted) {
+        return quoted;
+    }
+    clean.to_vec()
 }
 
 /// Texts that the unnamed linker of the driver prints.

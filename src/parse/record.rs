@@ -103,6 +103,17 @@ fn properties(text: &[u8]) -> Record<'_> {
     Record::Partial { what: Partial::Properties, text }
 }
 
+/// Whether `text` names a function in quotes that are no plain ones.
+pub(crate) fn has_other_quotes(text: &[u8]) -> bool {
+    let Some(rest) = [ENTRY, PROPERTIES].iter().find_map(|lead| text.strip_prefix(*lead)) else { return false };
+    starts_with_other_quote(rest.trim_ascii_start())
+}
+
+/// Whether a plain quote, or another, must stand before what is a name.
+pub(crate) fn starts_with_other_quote(name: &[u8]) -> bool {
+    name.first().is_some_and(|b| !b.is_ascii_alphanumeric() && !b"_$.('~".contains(b))
+}
+
 /// A mangled name holds no blank; one that does has another process's output in it.
 fn is_whole_name(name: &[u8]) -> bool {
     let torn = name.starts_with(b"_Z") && memchr::memchr(b' ', name).is_some();

@@ -20,7 +20,7 @@ static LISTING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("REG:")
 static PADDED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" :"));
 
 /// What else a line that matters has in it: three bytes that are rare in a log, with what stands before and after them.
-const SIGNS: [(&str, &str, &str); 13] = [
+const SIGNS: [(&str, &str, &str); 20] = [
     // A severity whose padding a copy squeezed or made a tab.
     ("in", "fo:", ""),
     ("", "o\t:", ""),
@@ -38,6 +38,16 @@ const SIGNS: [(&str, &str, &str); 13] = [
     ("nin", "ja:", " build stopped"),
     ("", "\t\t:", ""),
     ("", " \t:", ""),
+    // `fatal:` without its padding.
+    ("fat", "al:", ""),
+    // `warning:` without its padding. Host compilers say it on every other line, so each is looked for with who says it:
+    // the first three bytes of these are rare, and only where they are found are the others compared.
+    ("", "xas warning:", ""),
+    ("", "; warning:", ""),
+    ("", "nvlink warning:", ""),
+    ("", "nvcc warning:", ""),
+    ("", "cuobjdump warning:", ""),
+    ("", "fatbinary warning:", ""),
 ];
 
 static ALL: LazyLock<Needles> =
@@ -200,6 +210,17 @@ mod tests {
             "RuntimeError: x",
             "CMake Error at x.txt:3 (message):",
             "CMake Error in x.txt:",
+            "ptxas warning: x",
+            "ptxas fatal: x",
+            "ptxas x.ptx, line 8; warning: x",
+            "ptxas x.ptx, line 8; fatal: x",
+            "nvlink warning: x",
+            "nvlink fatal: x",
+            "nvcc warning: x",
+            "nvcc fatal: x",
+            "cuobjdump warning: x",
+            "cuobjdump fatal: x",
+            "fatbinary warning: x",
         ] {
             assert!(!found(line, false).is_empty(), "{line}");
         }
@@ -209,6 +230,9 @@ mod tests {
     fn other_colons_are_passed_over() {
         for line in [
             "ns::k(int): warning: unused",
+            "a.cpp:3:7: warning: unused",
+            "make: warning: Clock skew detected.",
+            "Total: 3",
             "host.cpp:12:3: note",
             "[ 25%] Building a:b",
             "C:\\x",

@@ -349,6 +349,9 @@ impl<'r> Assembler<'r> {
             return;
         }
         let Some(function) = self.stream.function.take() else { return };
+        if is_copy(self.report.names.get(function.name)) {
+            self.facts().separate = true;
+        }
         let (arch, number) = self.stream.burst();
         let key = Key {
             name: Some(function.name),
@@ -464,6 +467,14 @@ impl<'r> Assembler<'r> {
             self.report.kernels[kernel].arch = arch;
         }
     }
+}
+
+/// Whether `name` is that of a numbered copy, as `_Z4polyPKfi$5`, which ptxas makes of a function only where others may call
+/// the function itself: in code that is linked later.
+fn is_copy(name: &[u8]) -> bool {
+    let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let original = name[..name.len() - digits].strip_suffix(b"$").unwrap_or_default();
+    digits > 0 && !original.is_empty()
 }
 
 /// The kernel of an entry with its figures.

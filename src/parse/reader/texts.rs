@@ -1,12 +1,13 @@
 //! Keeps what the CUDA tools say in words: each text once, with a count.
 
 use super::{At, LineReader};
-use crate::model::{Message, Place};
+use crate::model::{Arch, Message, MessageKind, NameId, Place};
 use crate::parse::assemble::Weight;
-use crate::parse::clean;
 use crate::parse::envelope::{self, Envelope, Severity};
-use crate::parse::message::{self, Sentence};
-use crate::parse::partial::PartialText;
+use crate::parse::message::{self, Reading, Sentence};
+use crate::parse::sentences::{self, GoesOn};
+use crate::parse::wrapped::WrappedMessage;
+use crate::parse::{clean, scan};
 
 /// Longest text of a message that is kept: a sentence, and a name that it may hold.
 const LONG_TEXT: usize = 8192;
@@ -20,13 +21,10 @@ impl LineReader<'_> {
             let places = || self.position.place(at.after(lead.len()));
             return self.assembler.sentence(&sentence, lead, places);
         }
-        if clean::may_need_it(text) {
-            let mut scratch = Vec::new();
-            if clean::clean(text, &mut scratch) {
-                let line = [lead, &scratch].concat();
-                let envelope = Envelope { start: 0, text: lead.len(), ..envelope };
-                return self.read_clean_text(at, &line, envelope, scratch.trim_ascii());
-            }
+        if let Some(clean) = clean_text(text) {
+            let line = [lead, &clean].concat();
+            let envelope = Envelope { start: 0, text: lead.len(), ..envelope };
+            return self.read_clean_text(at, &line, envelope, clean.trim_ascii());
         }
         self.read_clean_text(at, line, envelope, text);
     }
@@ -44,29 +42,126 @@ impl LineReader<'_> {
         let key = if severity >= Severity::Error { whole.trim_ascii_end() } else { text };
         let (key, weight) = (&key[..key.len().min(LONG_TEXT)], weight_of(severity));
         let key_at = if severity >= Severity::Error { at } else { at.after(lead.len()) };
-        let Some(key_id) = self.assembler.repeat(key, weight, || self.position.place(key_at)) else { return };
-        let (text, arch) = envelope::without_target(&text[..text.len().min(LONG_TEXT)]);
-        let Some(reading) = message::read(severity, text) else { return };
-        let place = self.position.place(at.after(lead.len()));
-        if reading.unfinished && !self.cut {
-            return self.begin_partial(PartialText::Message(severity), text, place);
+        let key_id = self.assembler.repeat(key, weight, || self.position.place(key_at));
+        if key_id.is_none() && severity < Severity::Error {
+            return;
         }
-        let kernel = reading.kernel.map(|name| self.assembler.name(name));
-        let text = if text == key { key_id } else { self.assembler.text(text) };
-        let lead = Some(self.assembler.lead(lead));
-        self.assembler.keep_message(key_id, Message { kernel, arch, lead, ..Message::new(reading.kind, text, place) });
+        let said = Said::new(severity, lead, text);
+        let Some(reading) = message::read(severity, said.text) else { return };
+        let place = self.position.place(at.after(lead.len()));
+        if let Some(key_id) = key_id {
+            if !self.cut && self.waits_for_more(at, severity, lead, text, place, reading.unfinished) {
+                return;
+            }
+            self.keep_said(said, reading, key, key_id, place);
+        }
+        self.keep_warned(said, place, true);
     }
 
-    pub(in crate::parse) fn keep_joined_message(&mut self, severity: Severity, text: &[u8], place: Place) {
-        if let Some(sentence) = repeated_sentence(severity, text) {
-            return self.assembler.sentence(&sentence, b"", || place);
+    /// Whether a message stops, or may stop, before its end: then the lines below are asked first.
+    fn waits_for_more(
+        &mut self,
+        at: At<'_>,
+        severity: Severity,
+        lead: &[u8],
+        text: &[u8],
+        place: Place,
+        unfinished: bool,
+    ) -> bool {
+        let goes_on = match sentences::goes_on(text) {
+            GoesOn::Figure if !self.may_be_wrapped(at) => GoesOn::No,
+            goes_on => goes_on,
+        };
+        if !unfinished && goes_on == GoesOn::No {
+            return false;
         }
-        let Some(reading) = message::read(severity, text) else { return };
-        let key = &text[..text.len().min(LONG_TEXT)];
-        let Some(id) = self.assembler.repeat(key, weight_of(severity), || place) else { return };
-        let kernel = reading.kernel.map(|name| self.assembler.name(name));
-        self.assembler.keep_message(id, Message { kernel, ..Message::new(reading.kind, id, place) });
+        let end = scan::line_end(at.buffer, at.line, at.buffer.len());
+        let line = &at.buffer[at.line..end];
+        let lead = Lead { severity, text: lead.to_vec() };
+        let whole = (!unfinished).then_some(goes_on);
+        self.begin_message(WrappedMessage::new(lead, text, place, line, at.column, whole));
+        true
     }
+
+    /// Keeps a message that stood on several lines; whether the name in it is `sure` is known to who put them together.
+    pub(in crate::parse) fn keep_joined(&mut self, lead: &Lead, text: &[u8], sure: bool, place: Place) {
+        let Lead { severity, text: ref lead } = *lead;
+        if sure && let Some(sentence) = repeated_sentence(severity, text) {
+            return self.assembler.sentence(&sentence, lead, || place);
+        }
+        let said = Said::new(severity, lead, text);
+        let whole = [lead, text].concat();
+        let key = if severity >= Severity::Error { &whole } else { text };
+        let key = &key[..key.len().min(LONG_TEXT)];
+        if let Some(key_id) = self.assembler.repeat(key, weight_of(severity), || place)
+            && let Some(reading) = message::read(severity, said.text)
+        {
+            self.keep_said(said, reading.named_if(sure), key, key_id, place);
+        }
+        self.keep_warned(said, place, sure);
+    }
+
+    /// Keeps a message whose key is new.
+    fn keep_said(&mut self, said: Said<'_>, reading: Reading<'_>, key: &[u8], key_id: NameId, place: Place) {
+        if reading.kind == MessageKind::Setmaxnreg && message::is_of_separate_compilation(said.text) {
+            self.facts().separate = true;
+        }
+        let kernel = reading.kernel.map(|name| self.assembler.name(name));
+        let text = if said.text == key { key_id } else { self.assembler.text(said.text) };
+        let lead = Some(self.assembler.lead(said.lead));
+        let message = Message { kernel, arch: said.arch, lead, ..Message::new(reading.kind, text, place) };
+        self.assembler.keep_message(key_id, message);
+    }
+
+    /// Of a warning that `-Werror` made an error of, keeps what it warns of as well.
+    fn keep_warned(&mut self, said: Said<'_>, place: Place, sure: bool) {
+        let Some(reading) = message::warned(said.severity, said.text) else { return };
+        if let Some(key_id) = self.assembler.repeat(said.text, Weight::Other, || place) {
+            self.keep_said(said, reading.named_if(sure), said.text, key_id, place);
+        }
+    }
+}
+
+/// The text of a message without what terminals and browsers did to it, if they did.
+fn clean_text(text: &[u8]) -> Option<Vec<u8>> {
+    if clean::holds_markup(text) {
+        let bare = clean::without_markup(text);
+        return Some(clean_text(&bare).unwrap_or(bare));
+    }
+    let mut clean = Vec::new();
+    let is_damaged = clean::may_need_it(text) && clean::clean(text, &mut clean);
+    let plain = if is_damaged { &clean } else { text };
+    let mut quoted = Vec::new();
+    if !message::is_quoted(plain)
+        && clean::may_have_other_quotes(plain)
+        && clean::plain_quotes(plain, &mut quoted)
+        && message::is_quoted(&quoted)
+    {
+        return Some(quoted);
+    }
+    is_damaged.then_some(clean)
+}
+
+/// A message, taken apart.
+#[derive(Clone, Copy)]
+struct Said<'a> {
+    severity: Severity,
+    lead: &'a [u8],
+    text: &'a [u8],
+    arch: Option<Arch>,
+}
+
+impl<'a> Said<'a> {
+    fn new(severity: Severity, lead: &'a [u8], text: &'a [u8]) -> Said<'a> {
+        let (text, arch) = envelope::without_target(&text[..text.len().min(LONG_TEXT)]);
+        Said { severity, lead, text, arch }
+    }
+}
+
+/// What stands before the text of a message that is waited for.
+pub(in crate::parse) struct Lead {
+    pub(in crate::parse) severity: Severity,
+    pub(in crate::parse) text: Vec<u8>,
 }
 
 /// The sentence that is kept without its name, if `text` is one.

@@ -338,6 +338,66 @@ fn ptx_tells_of_the_branches_that_a_source_has_too_and_its_silence_counts() {
     assert_eq!(places(&report_in(&folder, &["k.cu", "other.ptx"])), ["index-divergent-branch k.cu:3"]);
 }
 
+/// The block of each kernel, and where it is declared.
+fn declared(report: &Value) -> Vec<String> {
+    let of = |kernel: &Value| {
+        let (at, block) = (&kernel["declared_at"], &kernel["launch"]["block"]);
+        format!(
+            "{} {}:{} {block}",
+            kernel["arch"].as_str().unwrap_or("?"),
+            at["path"].as_str().unwrap_or("?"),
+            at["line"]
+        )
+    };
+    report["kernels"].as_array().unwrap().iter().map(of).collect()
+}
+
+/// `.loc` says which of two sources a kernel is from, where its name does not.
+#[test]
+fn of_sources_with_kernels_of_one_name_ptx_tells_of_the_one_that_its_lines_are_from() {
+    let other = "__global__ void part(float* p, float a) { p[threadIdx.x] = a; }\n";
+    let twice = FLAT.replace("\n\tret", "\n\t.loc 1 3 5\n\tret");
+    let files = [("k.cu", PARTING), ("other.cu", other), ("k.ptx", FLAT), ("k90.ptx", &FLAT.replace("sm_80", "sm_90"))];
+    let folder = folder("one-name", &files);
+    assert_eq!(places(&report_in(&folder, &["k.cu", "other.cu"])), ["index-divergent-branch k.cu:3"]);
+    for args in
+        [&["k.cu", "other.cu", "k.ptx"][..], &["k.ptx", "other.cu", "k.cu"], &["k90.ptx", "k.cu", "other.cu", "k.ptx"]]
+    {
+        let report = report_in(&folder, args);
+        assert!(places(&report).is_empty(), "{args:?}: {:?}", places(&report));
+        assert!(declared(&report).contains(&"sm_80 k.cu:1 null".to_owned()), "{:?}", declared(&report));
+        assert!(declared(&report).contains(&"? other.cu:1 null".to_owned()), "{:?}", declared(&report));
+    }
+    // Which of the two it was compiled from is open: no lines, or those of a file that is neither.
+    for ptx in [twice.replace(".loc", "//"), twice.replace("\"k.cu\"", "\"a/third.cu\"")] {
+        fs::write(folder.join("open.ptx"), ptx).unwrap();
+        let report = report_in(&folder, &["k.cu", "other.cu", "open.ptx"]);
+        assert_eq!(places(&report), ["index-divergent-branch k.cu:3"]);
+        assert_eq!(declared(&report), ["sm_80 ?:null null"]);
+    }
+}
+
+/// As colmap has them, generated for two types: the files too have one name.
+#[test]
+fn kernels_of_one_name_in_two_folders_have_their_own_launches() {
+    let source = |block: u32| format!("{PARTING}void run(float* p) {{ part<<<4, {block}>>>(p, 1.0f); }}\n");
+    let ptx = FLAT.replace("\"k.cu\"", "\"/build/src/f64/k.cu\"");
+    let folder = folder("two-folders", &[("f32/k.cu", &source(32)), ("f64/k.cu", &source(64)), ("k.ptx", &ptx)]);
+    let report = report_in(&folder, &["f32", "f64", "k.ptx"]);
+    assert_eq!(declared(&report), ["sm_80 f64/k.cu:1 [64,1,1]", "? f32/k.cu:1 [32,1,1]"]);
+    assert_eq!(places(&report), ["index-divergent-branch k.cu:3"]);
+    assert_eq!(report["findings"][0]["location"]["path"], "f32/k.cu");
+    // Nothing tells the two apart.
+    fs::write(folder.join("k.ptx"), FLAT).unwrap();
+    let report = report_in(&folder, &["f32", "f64", "k.ptx"]);
+    assert_eq!(declared(&report), ["sm_80 ?:null null"]);
+    // Nor what a log says: its figures may be those of the other kernel.
+    fs::write(folder.join("k.ptx"), &ptx).unwrap();
+    fs::write(folder.join("build.log"), spilling("_Z4partPff").replace("sm_90", "sm_80")).unwrap();
+    let report = report_in(&folder, &["f32", "f64", "k.ptx", "build.log"]);
+    assert_eq!(declared(&report), ["sm_80 ?:null null"]);
+}
+
 #[test]
 fn ptx_does_not_silence_a_barrier_that_a_source_shows() {
     let text = "__global__ void part(float* p, float a) {\n    if (threadIdx.x < 20) {\n        p[threadIdx.x] = a;\n        \

@@ -1,12 +1,12 @@
 //! Makes families of what sources declare, tells which kernels of logs and PTX are of one, and whose launches are whose.
 //!
 //! A name joins only where it can mean one thing: a kernel that two files define, or of which two overloads have as many
-//! parameters, is nobody's.
+//! parameters, is nobody's, unless its PTX tells the line that it was compiled from.
 
 use hashbrown::{HashMap, HashSet};
 
 use crate::model::{
-    Alike, Declaration, Family, Kernel, Kind, LaunchSite, NameId, Place, Report, Spot, Unit, alike, base, symbol,
+    Alike, Arch, Declaration, Family, Kernel, Kind, LaunchSite, NameId, Place, Report, Spot, Unit, alike, base, symbol,
 };
 
 /// Makes a family of every kernel that sources declare, gives kernels of other inputs theirs, and adds a kernel for each
@@ -18,7 +18,8 @@ pub(super) fn declare(report: &mut Report) {
     let table = Table::new(report);
     let mut families = table.families;
     let mut is_met = vec![false; families.len()];
-    let mut joined: HashMap<NameId, Option<u32>> = HashMap::new();
+    let mut joined: HashMap<NameId, Vec<u32>> = HashMap::new();
+    let mut lines = None;
     let spots =
         (0..).zip(&families).flat_map(|(number, family)| family.declarations.iter().map(move |spot| (*spot, number)));
     let by_spot: HashMap<Spot, u32> = if report.families.is_empty() { HashMap::new() } else { spots.collect() };
@@ -33,12 +34,19 @@ pub(super) fn declare(report: &mut Report) {
             continue;
         }
         let Some(name) = kernel.name.filter(|_| kernel.kind == Kind::Entry) else { continue };
-        let family = *joined.entry(name).or_insert_with(|| {
-            let candidates = candidates(report, &families, &table.by_base, report.names.get(name));
-            // What is told of one of several is told of none, and none of them is a kernel more.
-            candidates.iter().for_each(|family| is_met[*family as usize] = true);
-            <[u32; 1]>::try_from(candidates).ok().map(|[one]| one)
-        });
+        let candidates =
+            joined.entry(name).or_insert_with(|| candidates(report, &families, &table.by_base, report.names.get(name)));
+        let of_line = |family: &&u32| {
+            let lines = lines.get_or_insert_with(|| Lines::of(report));
+            families[**family as usize].main(report).is_some_and(|main| lines.are_of(kernel, main))
+        };
+        let family = match candidates.as_slice() {
+            [one] => Some(*one),
+            several => only(several.iter().filter(of_line)).copied(),
+        };
+        // What is told of one of several is told of none, and none of them is a kernel more.
+        let met = family.as_ref().map_or(candidates.as_slice(), std::slice::from_ref);
+        met.iter().for_each(|family| is_met[*family as usize] = true);
         report.kernels[at].family = family;
     }
     for (number, family) in (0..).zip(&families).filter(|(number, _)| !is_met[*number as usize]) {
@@ -73,6 +81,43 @@ pub(super) fn attach(report: &mut Report) {
         for (spot, kernel) in &mut function.callers {
             *kernel = firsts.get(spot).copied().flatten();
         }
+    }
+}
+
+/// The only one there is.
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// Where the code of kernels begins in the sources, as their PTX tells.
+#[derive(Default)]
+struct Lines {
+    /// By the kernel's name and architecture: the input, and the line; `None` where two modules do not agree.
+    of_kernel: HashMap<(NameId, Option<Arch>), Option<(u32, u32)>>,
+}
+
+impl Lines {
+    fn of(report: &Report) -> Lines {
+        let mut lines = Lines::default();
+        let sources = report.sources_by_name();
+        for module in report.modules.iter().filter(|module| module.positions().is_none()) {
+            for function in module.functions.iter().filter(|one| one.kind == Kind::Entry) {
+                let place = module.begins_at(function).and_then(|(file, line)| Some((sources.find(file)?, line)));
+                let known = lines.of_kernel.entry((function.name, function.arch)).or_insert(place);
+                *known = known.filter(|known| Some(*known) == place);
+            }
+        }
+        lines
+    }
+
+    /// Whether the code of a kernel begins within a declaration. Figures of a log may be those of another kernel of that name.
+    fn are_of(&self, kernel: &Kernel, declaration: &Declaration) -> bool {
+        let place = kernel.name.and_then(|name| self.of_kernel.get(&(name, kernel.arch)).copied().flatten());
+        let has_figures = kernel.evidence.usage.or(kernel.evidence.frame).is_some() || kernel.records > 0;
+        place.filter(|_| !has_figures).is_some_and(|(input, line)| {
+            let (first, last) = declaration.lines;
+            input == declaration.quote.place.input && (first..=last).contains(&line)
+        })
     }
 }
 

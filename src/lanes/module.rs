@@ -37,6 +37,8 @@ pub struct Shapes {
     pub assumed: bool,
     /// What tells it; the rest is assumed.
     pub told: Told,
+    /// The dimensions that launches tell, where that is a part.
+    pub part: [Option<u32>; 3],
 }
 
 /// What one call passes to a function, and the block that it is called in.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::Context;
 use super::branch::{Message, Says, finding};
 use super::limits::{counted, threads};
-use crate::analyse::Found;
+use crate::analyse::{BlockSource, Found};
 use crate::finding::{Cause, Finding, Hit};
 use crate::lanes::module::Told;
 use crate::model::{BlockSize, Kind};
@@ -26,8 +26,19 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
         let Some(known) = known(&found).filter(|_| found.branch.checks_row && is_entry) else { continue };
         // The first of a kernel stands for all.
         if told.insert(found.function.head.0 as u64 | u64::from(found.module.input) << 32) {
-            hits.push(Hit::branch(at, known.most()).caused_by(Cause::Kernel));
+            hits.push(Hit::branch(at, known.most()).caused_by(cause(context, &found)));
         }
+    }
+}
+
+/// One `--block`, or one entry of the configuration, is one cause, however many kernels it stands for; launches are written
+/// one by one.
+fn cause(context: &Context<'_>, found: &Found<'_>) -> Cause {
+    let told = found.function.kernel.map(|kernel| context.numbers.told_id(kernel as usize));
+    let source = told.and_then(|told| context.numbers.told.get(told)?.block).map(|(_, source)| source);
+    match (told, source) {
+        (Some(told), Some(BlockSource::Option | BlockSource::Config)) => Cause::of_rule(told),
+        _ => Cause::Kernel,
     }
 }
 
@@ -54,7 +65,7 @@ fn known(found: &Found<'_>) -> Option<Known> {
             let rows = Some(LANES.div_ceil(x)).filter(|rows| others >= *rows);
             Some(Known::Row { x, rows })
         }
-        Told::Bound | Told::Nothing => None,
+        Told::Perhaps | Told::Bound | Told::Nothing => None,
     }
 }
 
@@ -122,7 +133,7 @@ fn help(known: Known) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{lint, with_log};
+    use super::super::testing::{human_with_args, lint, with_log};
 
     /// A kernel that adds one where its place is within the picture; `axis` is the one that is checked.
     fn kernel(directive: &str, axis: &str) -> String {
@@ -163,6 +174,19 @@ mod tests {
         assert_eq!(told("k<<<9, dim3(16, 16)>>>(p, w); k<<<9, dim3(8, 8)>>>(p, w);"), of("4 rows of a 8×8"));
         assert_eq!(told("k<<<9, dim3(32, 8)>>>(p, w); k<<<9, dim3(16, 16)>>>(p, w);"), of("2 rows of a 16×16"));
         assert!(told("k<<<9, dim3(32, 8)>>>(p, w); k<<<9, dim3(64, 4)>>>(p, w);").is_empty());
+    }
+
+    #[test]
+    fn one_block_of_the_command_line_is_one_cause() {
+        let kernels = kernel("", "x").replace("$out", "$one")
+            + &kernel("", "x")
+                .replace("entry k(", "entry l(")
+                .replace(".version 8.5\n.target sm_80\n.address_size 64\n", "");
+        let human = human_with_args(&[("k.ptx", &kernels)], &["--block", "16,16"]);
+        assert!(human.contains("2 notes in 1 group"), "{human}");
+        let own = kernels.replace(")\n\n{", ")\n.reqntid 16, 16, 1\n{");
+        let human = human_with_args(&[("k.ptx", &own)], &[]);
+        assert!(human.contains("2 notes") && !human.contains("group"), "{human}");
     }
 
     #[test]

@@ -512,3 +512,55 @@ fn sources_around_a_log_are_judged_for_its_kernels_alone() {
     let (around, _) = of("one", &[("a.cu", &fault)]);
     assert_eq!(around, ["register-spill a.cu:2", "unused-allow a.cu:1"]);
 }
+
+/// As cuCollections has it: `contains`, once for a thread an element, and once for a tile of threads.
+#[test]
+fn the_block_of_an_overload_is_no_fact_of_another() {
+    let source = |launch: &str| {
+        format!(
+            "namespace d {{
+template <int B, typename T> __global__ void contains(T *p, int n) {{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {{
+        p[i] = 1;
+        __syncthreads();
+        p[i] += 2;
+    }}
+}}
+template <int B, int TILE, typename T> __global__ void contains(T *p, int n, int m) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) p[i] = m;
+}}
+}}
+template <typename T> void f(T *p, int n) {{
+    constexpr int block = 96;
+    {launch}
+}}
+"
+        )
+    };
+    let folder = folder("overload", &[]);
+    let told = |launch: &str| {
+        fs::write(folder.join("k.cu"), source(launch)).unwrap();
+        let report = report_in(&folder, &["k.cu"]);
+        let blocks: Vec<Value> =
+            report["kernels"].as_array().unwrap().iter().map(|one| one["launch"]["block"].clone()).collect();
+        let finding = &report["findings"][0];
+        assert_eq!(finding["rule"], "barrier-in-divergent-branch");
+        let label = finding["labels"].to_string();
+        let words =
+            label.split(&[';', '"'][..]).map(str::trim).find(|part| part.contains("threads")).unwrap().to_owned();
+        (blocks, finding["facts"]["block_assumed"].clone(), words)
+    };
+    let (none, block) = (Value::Null, json!([96, 1, 1]));
+    let second = told("d::contains<block, 4><<<n / 4, block>>>(p, n, 3);");
+    assert_eq!(
+        second,
+        (vec![none.clone(), block.clone()], json!(1), "assuming 256 threads per block (no bound found)".into())
+    );
+    let first = told("d::contains<block><<<n / 4, block>>>(p, n);");
+    assert_eq!(first, (vec![block, none.clone()], json!(0), "blocks of 96 threads".into()));
+    // What a macro stands for is not known.
+    let open = told("d::contains<block><<<n / 4, block>>>(p, ARGUMENTS);");
+    let words = "assuming 96 threads per block (from launches of it or of an overload)";
+    assert_eq!(open, (vec![none.clone(), none], json!(1), words.into()));
+}

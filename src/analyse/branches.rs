@@ -283,8 +283,13 @@ fn of_callers(one: &Function, told: &impl Fn(usize) -> Vec<Told>) -> Vec<Told> {
 /// The block that is told of a launch, where it is no bound only.
 fn exact(told: &Told) -> Option<BlockSize> {
     let own = told.block.filter(|(_, source)| *source != BlockSource::LaunchBounds).map(|(block, _)| block);
+    own.or_else(|| agreed(told).filter(|_| !told.is_perhaps))
+}
+
+/// The block that launches agree on.
+fn agreed(told: &Told) -> Option<BlockSize> {
     let [x, y, z] = told.agreed;
-    own.or_else(|| BlockSize::new(x?, y?, z?).ok())
+    BlockSize::new(x?, y?, z?).ok()
 }
 
 /// Blocks of different launches that a kernel is looked at in.
@@ -311,7 +316,12 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
         // Of a kernel that is launched with several, what is told holds in all of them.
         return Shapes { known: all.len() == 1, all, assumed: false, told: module::Told::Fully, part: [None; 3] };
     }
-    let part = told.first().map_or([None; 3], |told| told.agreed);
+    if let Some(block) = told.first().and_then(agreed) {
+        let all = vec![shape(block.x, block.y, block.z)];
+        return Shapes { all, known: true, assumed: false, told: module::Told::Perhaps, part: [None; 3] };
+    }
+    // Of an overload's block not even a part is known.
+    let part = told.first().filter(|told| !told.is_perhaps).map_or([None; 3], |told| told.agreed);
     let [x, y, z] = part;
     let declared = told.first().and_then(|told| told.bounds?.max_threads);
     let most = one.bounds.max_threads.or(declared);

@@ -6,7 +6,8 @@
 use hashbrown::{HashMap, HashSet};
 
 use crate::model::{
-    Alike, Arch, Declaration, Family, Kernel, Kind, LaunchSite, NameId, Place, Report, Spot, Unit, alike, base, symbol,
+    Alike, Arch, Arguments, Declaration, Family, Kernel, Kind, LaunchSite, NameId, Place, Report, Spot, Unit, alike,
+    base, symbol,
 };
 
 /// Makes a family of every kernel that sources declare, gives kernels of other inputs theirs, and adds a kernel for each
@@ -380,6 +381,9 @@ fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Ve
                 let main = families[*number as usize].main(report);
                 main.is_some_and(|main| is_called(&identity(report, main).0, &parts))
             });
+            if found.len() > 1 {
+                by_number(report, families, site, &mut found);
+            }
             // What is called in full is that, and none that only ends alike.
             if found.len() > 1 {
                 let overlap = |number: u32| {
@@ -416,6 +420,23 @@ fn overlap(declared: &[&[u8]], called: &[&[u8]]) -> usize {
 /// Whether a name as called may be that of a declaration: one is the other's end.
 fn is_called(declared: &[&[u8]], called: &[&[u8]]) -> bool {
     declared.ends_with(called) || called.ends_with(declared) || fit(declared, called).is_some()
+}
+
+/// Leaves out overloads that take fewer arguments than a launch gives, or have templates of fewer. One that takes more may
+/// have defaults for them; where others take just as many, it is not meant.
+fn by_number(report: &Report, families: &[Family], site: &LaunchSite, found: &mut Vec<u32>) {
+    let main = |number: u32| families[number as usize].main(report);
+    if let Some(passed) = site.passed {
+        let taken = |number: u32| main(number).and_then(|main| main.parameters);
+        found.retain(|number| taken(*number).is_none_or(|taken| taken >= passed));
+        narrow_by(found, |number| taken(number).is_none_or(|taken| taken == passed));
+    }
+    let Some(arguments) = site.arguments.map(|arguments| report.names.get(arguments)) else { return };
+    let is_pack = memchr::memmem::find(arguments, b"...").is_some();
+    if let Some(written) = u32::try_from(Arguments::of(arguments).len()).ok().filter(|_| !is_pack) {
+        let taken = |number: u32| main(number).and_then(|main| main.template_parameters);
+        found.retain(|number| taken(*number).is_none_or(|taken| taken >= written));
+    }
 }
 
 /// Of a template and its specialisations, the one that a launch is of.
@@ -470,6 +491,7 @@ mod tests {
                     is_template,
                     is_macro_made: false,
                     parameters: Some(*parameters),
+                    template_parameters: None,
                     quote,
                     span: (0, written.len()),
                     extent: 0..1,
@@ -491,8 +513,10 @@ mod tests {
             let site = LaunchSite {
                 callee: Some(self.0.names.intern(callee.as_bytes())),
                 arguments: arguments.map(|arguments| self.0.names.intern(arguments.as_bytes())),
+                passed: None,
                 form: LaunchForm::Chevrons,
                 grid: [None; 3],
+                is_of_one: false,
                 block: [Some(256), Some(1), Some(1)],
                 impossible: None,
                 dynamic_shared: None,
@@ -629,6 +653,30 @@ mod tests {
         assert_eq!(made.launch("run", None).told(), ["run a.cu:1 1", "run b.cu:1 1"]);
         let made = Made::new(&[]).file("a.cu", &[("run", 1)]).file("b.cu", &[("run", 1)]).file("main.cu", &[]);
         assert_eq!(made.launch("run", None).told(), ["run a.cu:1 0", "run b.cu:1 0"]);
+    }
+
+    #[test]
+    fn a_launch_of_one_of_several_overloads_is_told_by_how_much_it_gives() {
+        let overloads = [("<>contains", 2), ("<>contains", 3)];
+        let launched = |passed: Option<u32>, arguments: Option<&str>, templates: [u32; 2]| {
+            let mut made = Made::new(&[]).file("k.cu", &overloads).launch("contains", arguments);
+            let unit = &mut made.0.units[0];
+            unit.launches[0].passed = passed;
+            for (declaration, parameters) in unit.declarations.iter_mut().zip(templates) {
+                declaration.template_parameters = Some(parameters);
+            }
+            let report = made.joined();
+            let families = report.families.iter();
+            families.map(|one| (one.launches.len(), one.perhaps_launches.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(launched(Some(3), Some("96,4"), [2, 3]), [(0, 0), (1, 0)]);
+        assert_eq!(launched(Some(2), Some("96"), [2, 3]), [(1, 0), (0, 0)]);
+        assert_eq!(launched(None, Some("96,4,float"), [2, 3]), [(0, 0), (1, 0)]);
+        // It is neither, as far as one can see.
+        assert_eq!(launched(Some(4), None, [2, 3]), [(0, 0), (0, 0)]);
+        for (passed, arguments) in [(None, Some("96,4")), (None, None), (Some(1), None), (None, Some("Is..."))] {
+            assert_eq!(launched(passed, arguments, [2, 3]), [(0, 1), (0, 1)], "{passed:?} {arguments:?}");
+        }
     }
 
     #[test]

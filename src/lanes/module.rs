@@ -22,6 +22,8 @@ pub enum Told {
     Bound,
     /// Launches, and not in all dimensions.
     Partly,
+    /// Launches that may be of an overload.
+    Perhaps,
     /// A launch, an attribute, or the user.
     Fully,
 }

@@ -473,7 +473,8 @@ mod tests {
     fn overloads_that_are_all_launched_with_one_block_are_assumed_to_have_it() {
         let one = leaving("threadIdx.x >= n", "k<<<n, 512>>>(o, n);");
         let other = one.replace("float", "double");
-        let text = human_with_log(&[("k.cu", &format!("{one}\n{other}"))], "");
+        // A label goes on in the next line.
+        let text = human_with_log(&[("k.cu", &format!("{one}\n{other}"))], "").replace(" : |", "");
         let assumed = "; assuming 512 threads per block (from launches of it or of an overload)";
         assert!(text.contains(assumed) && !text.contains("blocks of 512"), "{text}");
         let other = other.replace("512", "256");

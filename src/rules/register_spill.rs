@@ -165,7 +165,7 @@ fn room(context: &Context<'_>, at: usize, kernel: &Kernel, cap: Option<&Message>
 }
 
 /// What a kernel itself says of its launches and its registers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Own {
     threads: Stated,
     blocks: Stated,
@@ -175,18 +175,27 @@ struct Own {
 }
 
 impl Own {
-    /// What the directives of its PTX say, else the attributes in its sources; `None` where neither is there.
+    /// What the directives of its PTX say, else the attributes in its sources; `None` where neither is there. A person sees
+    /// the source, so that it is quoted where it says the same.
     fn of(context: &Context<'_>, at: usize, kernel: &Kernel) -> Option<Own> {
-        let in_ptx = kernel.evidence.head.is_some();
-        if let Some(bounds) = context.numbers.told(at).and_then(|told| told.bounds).filter(|_| in_ptx) {
-            let stated = |figure: Option<u32>| figure.map_or(Stated::No, Stated::As);
-            let threads = stated(bounds.required.map(BlockSize::threads).or(bounds.max_threads));
-            let (blocks, registers) = (stated(bounds.min_blocks), stated(bounds.max_registers));
-            return Some(Own { threads, blocks, registers, in_ptx });
-        }
+        let in_source = Own::in_source(context, kernel);
+        let Some(in_ptx) = Own::in_ptx(context, at, kernel) else { return in_source };
+        Some(in_source.filter(|own| Own { in_ptx: true, ..*own } == in_ptx).unwrap_or(in_ptx))
+    }
+
+    fn in_ptx(context: &Context<'_>, at: usize, kernel: &Kernel) -> Option<Own> {
+        kernel.evidence.head?;
+        let bounds = context.numbers.told(at)?.bounds?;
+        let stated = |figure: Option<u32>| figure.map_or(Stated::No, Stated::As);
+        let threads = stated(bounds.required.map(BlockSize::threads).or(bounds.max_threads));
+        let (blocks, registers) = (stated(bounds.min_blocks), stated(bounds.max_registers));
+        Some(Own { threads, blocks, registers, in_ptx: true })
+    }
+
+    fn in_source(context: &Context<'_>, kernel: &Kernel) -> Option<Own> {
         let bounds = context.report.families.get(kernel.family? as usize)?.bounds(context.report);
         let threads = bounds.block.map_or(bounds.max_threads, |block| Stated::As(block.threads()));
-        Some(Own { threads, blocks: bounds.min_blocks, registers: bounds.max_registers, in_ptx })
+        Some(Own { threads, blocks: bounds.min_blocks, registers: bounds.max_registers, in_ptx: false })
     }
 
     /// What that leaves a kernel which uses so many `registers`, and what would leave it more; `None` where a figure of it is
@@ -442,6 +451,14 @@ mod tests {
             "{most}"
         );
         assert!(help("").contains("and its PTX sets no bound"), "{}", help(""));
+        // What a person wrote is quoted, where the PTX says the same.
+        let both = |attributes: &str| {
+            let ptx = ".version 8.5\n.target sm_80\n.address_size 64\n.visible .entry _Z1kPf(.param .u64 p)\n.maxntid 256, 1, 1\n{\n\tret;\n}\n";
+            let source = format!("__global__ void {attributes} k(float* p) {{}}\n");
+            human_with_log(&[("k.ptx", ptx), ("k.cu", &source)], &log)
+        };
+        assert!(both("__launch_bounds__(256)").contains("its `__launch_bounds__(256)` leaves 255 registers"));
+        assert!(both("__launch_bounds__(N)").contains("its bound of 256 threads leaves 255 registers"));
     }
 
     #[test]

@@ -93,9 +93,12 @@ fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
 /// Where the code of kernels begins in the sources, as their PTX tells.
 #[derive(Default)]
 struct Lines {
-    /// By the kernel's name and architecture: the input, and the line; `None` where two modules do not agree.
-    of_kernel: HashMap<(NameId, Option<Arch>), Option<(u32, u32)>>,
+    /// By the kernel's name and architecture; `None` where two modules do not agree.
+    of_kernel: HashMap<(NameId, Option<Arch>), Option<Line>>,
 }
+
+/// An input, and a line of it.
+type Line = (u32, u32);
 
 impl Lines {
     fn of(report: &Report) -> Lines {

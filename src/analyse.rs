@@ -80,6 +80,8 @@ pub struct Told {
     pub dynamic_shared: Option<(Bytes, BlockSource)>,
     /// The dimensions of the block that all launches tell alike, where nothing tells a block.
     pub agreed: [Option<u32>; 3],
+    /// Whether these launches may all be of an overload, so that the dimensions are assumed.
+    pub is_perhaps: bool,
     /// What the directives of its PTX say, or the attributes in its sources.
     pub bounds: Option<Bounds>,
     /// The launch that tells its block or its dynamic shared memory, where one does.
@@ -380,6 +382,8 @@ struct Declared {
     dynamic_shared: Option<Bytes>,
     /// The dimensions of the block that all launches tell alike.
     agreed: [Option<u32>; 3],
+    /// Whether these launches may all be of an overload.
+    is_perhaps: bool,
 }
 
 /// What a comment, entries, the first first, the directives of PTX, a launch, and else the options tell.
@@ -403,7 +407,8 @@ fn told(entries: &[usize], declared: Declared, assumptions: &Assumptions) -> Tol
     let tells = is_launched(block.map(|(_, source)| source)) || is_launched(dynamic_shared.map(|(_, source)| source));
     let is_open = block.is_none_or(|(_, source)| source == BlockSource::LaunchBounds);
     let agreed = if is_open { declared.agreed } else { [None; 3] };
-    Told { block, dynamic_shared, agreed, bounds, site: site.filter(|_| tells).map(|site| site.spot) }
+    let is_perhaps = agreed != [None; 3] && declared.is_perhaps;
+    Told { block, dynamic_shared, agreed, is_perhaps, bounds, site: site.filter(|_| tells).map(|site| site.spot) }
 }
 
 /// For each kernel what its PTX, its sources and the comments there say; empty without either.
@@ -473,6 +478,7 @@ impl Analysis {
             let sites = kernel.family.map(|_| launches::sites(report, &numbers.instances, kernel)).unwrap_or_default();
             declared.dynamic_shared = sites.dynamic_shared;
             declared.agreed = sites.agreed;
+            declared.is_perhaps = sites.is_perhaps;
             declared.site = sites.distinct.first().copied();
             let (first, sizes) = id_of(set, declared);
             numbers.told_of.push(first);

@@ -560,3 +560,44 @@ fn what_is_quoted_is_the_line_of_the_name() {
     assert_eq!(report.texts.get(one.quote.text), b"  scale(float* x)");
     assert_eq!((one.span, one.lines, one.quote.place.offset), ((2, 7), (1, 4), 16));
 }
+
+#[test]
+fn what_a_kernel_is_given_is_counted_where_it_stands_there() {
+    let passed = |launch: &str| {
+        let text = format!(
+            "__global__ void k(float*, int);\n#define TWO 2\n#define BOTH p, 3\nvoid f(float* p, int N) {{ {launch} }}\n"
+        );
+        let report = read(&text);
+        let [one] = launches(&report)[..] else { panic!("not one launch: {launch}") };
+        one.passed
+    };
+    for (launch, expected) in [
+        ("k<<<1, 32>>>(p, 3);", Some(2)),
+        ("k<<<1, 32>>>();", Some(0)),
+        ("k<<<1, 32>>>(g(p, 3), h<1, 2>(), {1, 2});", Some(3)),
+        ("k<<<1, 32>>>(p, N, TWO);", Some(3)),
+        ("k<<<1, 32>>>(BOTH);", None),
+        ("k<<<1, 32>>>(p, WRAP(p, 3));", None),
+        ("k<<<1, 32>>>(p, args...);", None),
+        ("hipLaunchKernelGGL(k, 1, 32, 0, 0, p, 3);", Some(2)),
+        ("hipLaunchKernelGGL(k, 1, 32, 0, 0);", Some(0)),
+        ("cudaLaunchKernelEx(&config, k, p, 3);", Some(2)),
+        ("triple_chevron(1, 32, 0, s).doit(k, p, 3);", Some(2)),
+        ("cudaLaunchKernel(k, 1, 32, args, 0, s);", None),
+    ] {
+        assert_eq!(passed(launch), expected, "{launch}");
+    }
+    let report = read("#define RUN(...) k<<<1, 32>>>(__VA_ARGS__)\n__global__ void k(float*, int);\n");
+    assert_eq!(launches(&report)[0].passed, None);
+}
+
+#[test]
+fn the_parameters_of_templates_are_counted() {
+    let count = |head: &str| kernel(&format!("{head} __global__ void k(int* p) {{}}\n")).1.template_parameters;
+    assert_eq!(count("template <int B, typename T>"), Some(2));
+    assert_eq!(count("template <template <typename, int> class A, typename T = void>"), Some(2));
+    assert_eq!(count("template <typename... Ts>"), None);
+    assert_eq!(count("template <PARAMETERS>"), None);
+    assert_eq!(count("template <>"), None);
+    assert_eq!(count(""), None);
+}

@@ -199,6 +199,30 @@ fn a_comment_in_the_source_silences_what_the_ptx_has_at_its_line() {
     }
 }
 
+/// As where a search for sources stops before it comes to the file.
+#[test]
+fn a_source_that_was_named_has_that_spelling_wherever_sources_are_searched() {
+    let source = "// a kernel\n__global__ void k(int *p) {\n    swap(p);\n}\n";
+    let folder = folder("spelling", &[("k.ptx", ""), ("other.cuh", "\n")]);
+    for place in ["rep", "sub"] {
+        fs::create_dir_all(folder.join(place)).unwrap();
+        fs::write(folder.join(place).join("k.cu"), source).unwrap();
+    }
+    let path = |file: &str, args: &[&str]| {
+        fs::write(folder.join("k.ptx"), with_source().replace("/build/k.cu", file)).unwrap();
+        let report = report_in(&folder, &[&["k.ptx", "--source", "other.cuh"], args].concat());
+        assert_eq!(findings(&report).len(), 1, "{file}");
+        report["findings"][0]["location"]["path"].as_str().unwrap().to_owned()
+    };
+    let absolute = fs::canonicalize(folder.join("rep/k.cu")).unwrap();
+    for file in [absolute.to_str().unwrap(), "/build/rep/k.cu", "k.cu"] {
+        assert_eq!(path(file, &["rep/k.cu"]), "rep/k.cu", "{file}");
+    }
+    assert_eq!(path(absolute.to_str().unwrap(), &["sub/k.cu", "rep/k.cu"]), "rep/k.cu");
+    // Of two that may be it, none is.
+    assert_eq!(path("/build/k.cu", &["sub/k.cu", "rep/k.cu"]), "/build/k.cu");
+}
+
 #[test]
 fn an_odd_block_that_ptx_requires_is_told_at_the_declaration() {
     let folder = folder("odd", &[("k.ptx", &kernel(".reqntid 10, 10, 1", "")), ("one.ptx", &kernel(".reqntid 1", ""))]);

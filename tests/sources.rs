@@ -338,6 +338,66 @@ fn ptx_tells_of_the_branches_that_a_source_has_too_and_its_silence_counts() {
     assert_eq!(places(&report_in(&folder, &["k.cu", "other.ptx"])), ["index-divergent-branch k.cu:3"]);
 }
 
+/// The block of each kernel, and where it is declared.
+fn declared(report: &Value) -> Vec<String> {
+    let of = |kernel: &Value| {
+        let (at, block) = (&kernel["declared_at"], &kernel["launch"]["block"]);
+        format!(
+            "{} {}:{} {block}",
+            kernel["arch"].as_str().unwrap_or("?"),
+            at["path"].as_str().unwrap_or("?"),
+            at["line"]
+        )
+    };
+    report["kernels"].as_array().unwrap().iter().map(of).collect()
+}
+
+/// `.loc` says which of two sources a kernel is from, where its name does not.
+#[test]
+fn of_sources_with_kernels_of_one_name_ptx_tells_of_the_one_that_its_lines_are_from() {
+    let other = "__global__ void part(float* p, float a) { p[threadIdx.x] = a; }\n";
+    let twice = FLAT.replace("\n\tret", "\n\t.loc 1 3 5\n\tret");
+    let files = [("k.cu", PARTING), ("other.cu", other), ("k.ptx", FLAT), ("k90.ptx", &FLAT.replace("sm_80", "sm_90"))];
+    let folder = folder("one-name", &files);
+    assert_eq!(places(&report_in(&folder, &["k.cu", "other.cu"])), ["index-divergent-branch k.cu:3"]);
+    for args in
+        [&["k.cu", "other.cu", "k.ptx"][..], &["k.ptx", "other.cu", "k.cu"], &["k90.ptx", "k.cu", "other.cu", "k.ptx"]]
+    {
+        let report = report_in(&folder, args);
+        assert!(places(&report).is_empty(), "{args:?}: {:?}", places(&report));
+        assert!(declared(&report).contains(&"sm_80 k.cu:1 null".to_owned()), "{:?}", declared(&report));
+        assert!(declared(&report).contains(&"? other.cu:1 null".to_owned()), "{:?}", declared(&report));
+    }
+    // Which of the two it was compiled from is open: no lines, or those of a file that is neither.
+    for ptx in [twice.replace(".loc", "//"), twice.replace("\"k.cu\"", "\"a/third.cu\"")] {
+        fs::write(folder.join("open.ptx"), ptx).unwrap();
+        let report = report_in(&folder, &["k.cu", "other.cu", "open.ptx"]);
+        assert_eq!(places(&report), ["index-divergent-branch k.cu:3"]);
+        assert_eq!(declared(&report), ["sm_80 ?:null null"]);
+    }
+}
+
+/// As colmap has them, generated for two types: the files too have one name.
+#[test]
+fn kernels_of_one_name_in_two_folders_have_their_own_launches() {
+    let source = |block: u32| format!("{PARTING}void run(float* p) {{ part<<<4, {block}>>>(p, 1.0f); }}\n");
+    let ptx = FLAT.replace("\"k.cu\"", "\"/build/src/f64/k.cu\"");
+    let folder = folder("two-folders", &[("f32/k.cu", &source(32)), ("f64/k.cu", &source(64)), ("k.ptx", &ptx)]);
+    let report = report_in(&folder, &["f32", "f64", "k.ptx"]);
+    assert_eq!(declared(&report), ["sm_80 f64/k.cu:1 [64,1,1]", "? f32/k.cu:1 [32,1,1]"]);
+    assert_eq!(places(&report), ["index-divergent-branch k.cu:3"]);
+    assert_eq!(report["findings"][0]["location"]["path"], "f32/k.cu");
+    // Nothing tells the two apart.
+    fs::write(folder.join("k.ptx"), FLAT).unwrap();
+    let report = report_in(&folder, &["f32", "f64", "k.ptx"]);
+    assert_eq!(declared(&report), ["sm_80 ?:null null"]);
+    // Nor what a log says: its figures may be those of the other kernel.
+    fs::write(folder.join("k.ptx"), &ptx).unwrap();
+    fs::write(folder.join("build.log"), spilling("_Z4partPff").replace("sm_90", "sm_80")).unwrap();
+    let report = report_in(&folder, &["f32", "f64", "k.ptx", "build.log"]);
+    assert_eq!(declared(&report), ["sm_80 ?:null null"]);
+}
+
 #[test]
 fn ptx_does_not_silence_a_barrier_that_a_source_shows() {
     let text = "__global__ void part(float* p, float a) {\n    if (threadIdx.x < 20) {\n        p[threadIdx.x] = a;\n        \
@@ -451,4 +511,56 @@ fn sources_around_a_log_are_judged_for_its_kernels_alone() {
     assert_eq!(around, ["register-spill build.log:3"]);
     let (around, _) = of("one", &[("a.cu", &fault)]);
     assert_eq!(around, ["register-spill a.cu:2", "unused-allow a.cu:1"]);
+}
+
+/// As cuCollections has it: `contains`, once for a thread an element, and once for a tile of threads.
+#[test]
+fn the_block_of_an_overload_is_no_fact_of_another() {
+    let source = |launch: &str| {
+        format!(
+            "namespace d {{
+template <int B, typename T> __global__ void contains(T *p, int n) {{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {{
+        p[i] = 1;
+        __syncthreads();
+        p[i] += 2;
+    }}
+}}
+template <int B, int TILE, typename T> __global__ void contains(T *p, int n, int m) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) p[i] = m;
+}}
+}}
+template <typename T> void f(T *p, int n) {{
+    constexpr int block = 96;
+    {launch}
+}}
+"
+        )
+    };
+    let folder = folder("overload", &[]);
+    let told = |launch: &str| {
+        fs::write(folder.join("k.cu"), source(launch)).unwrap();
+        let report = report_in(&folder, &["k.cu"]);
+        let blocks: Vec<Value> =
+            report["kernels"].as_array().unwrap().iter().map(|one| one["launch"]["block"].clone()).collect();
+        let finding = &report["findings"][0];
+        assert_eq!(finding["rule"], "barrier-in-divergent-branch");
+        let label = finding["labels"].to_string();
+        let words =
+            label.split(&[';', '"'][..]).map(str::trim).find(|part| part.contains("threads")).unwrap().to_owned();
+        (blocks, finding["facts"]["block_assumed"].clone(), words)
+    };
+    let (none, block) = (Value::Null, json!([96, 1, 1]));
+    let second = told("d::contains<block, 4><<<n / 4, block>>>(p, n, 3);");
+    assert_eq!(
+        second,
+        (vec![none.clone(), block.clone()], json!(1), "assuming 256 threads per block (no bound found)".into())
+    );
+    let first = told("d::contains<block><<<n / 4, block>>>(p, n);");
+    assert_eq!(first, (vec![block, none.clone()], json!(0), "blocks of 96 threads".into()));
+    // What a macro stands for is not known.
+    let open = told("d::contains<block><<<n / 4, block>>>(p, ARGUMENTS);");
+    let words = "assuming 96 threads per block (from launches of it or of an overload)";
+    assert_eq!(open, (vec![none.clone(), none], json!(1), words.into()));
 }

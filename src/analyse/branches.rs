@@ -283,8 +283,13 @@ fn of_callers(one: &Function, told: &impl Fn(usize) -> Vec<Told>) -> Vec<Told> {
 /// The block that is told of a launch, where it is no bound only.
 fn exact(told: &Told) -> Option<BlockSize> {
     let own = told.block.filter(|(_, source)| *source != BlockSource::LaunchBounds).map(|(block, _)| block);
+    own.or_else(|| agreed(told).filter(|_| !told.is_perhaps))
+}
+
+/// The block that launches agree on.
+fn agreed(told: &Told) -> Option<BlockSize> {
     let [x, y, z] = told.agreed;
-    own.or_else(|| BlockSize::new(x?, y?, z?).ok())
+    BlockSize::new(x?, y?, z?).ok()
 }
 
 /// Blocks of different launches that a kernel is looked at in.
@@ -309,9 +314,15 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
         }
         all.truncate(MOST);
         // Of a kernel that is launched with several, what is told holds in all of them.
-        return Shapes { known: all.len() == 1, all, assumed: false, told: module::Told::Fully };
+        return Shapes { known: all.len() == 1, all, assumed: false, told: module::Told::Fully, part: [None; 3] };
     }
-    let [x, y, z] = told.first().map_or([None; 3], |told| told.agreed);
+    if let Some(block) = told.first().and_then(agreed) {
+        let all = vec![shape(block.x, block.y, block.z)];
+        return Shapes { all, known: true, assumed: false, told: module::Told::Perhaps, part: [None; 3] };
+    }
+    // Of an overload's block not even a part is known.
+    let part = told.first().filter(|told| !told.is_perhaps).map_or([None; 3], |told| told.agreed);
+    let [x, y, z] = part;
     let declared = told.first().and_then(|told| told.bounds?.max_threads);
     let most = one.bounds.max_threads.or(declared);
     let threads = most.map_or(USUAL, |most| most.clamp(1, 1024));
@@ -326,13 +337,13 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     };
     let partly: Vec<Shape> = partly.into_iter().filter(|one| BlockSize::new(one.x, one.y, one.z).is_ok()).collect();
     if !partly.is_empty() {
-        return Shapes { all: partly, known: x.is_some(), assumed: false, told: module::Told::Partly };
+        return Shapes { all: partly, known: x.is_some(), assumed: false, told: module::Told::Partly, part };
     }
     let told = if most.is_some() { module::Told::Bound } else { module::Told::Nothing };
     let is_row = y == Some(1) && depth == 1;
     let dimensions = if is_row { 1 } else { dimensions(module, one) };
     if dimensions == 1 {
-        return Shapes { all: vec![shape(threads, 1, 1)], known: true, assumed: true, told };
+        return Shapes { all: vec![shape(threads, 1, 1)], known: true, assumed: true, told, part };
     }
     let mut all: Vec<Shape> = [16, 32, 8, 64]
         .into_iter()
@@ -345,5 +356,5 @@ fn shapes(module: &Module, one: &Function, told: &[Told]) -> Shapes {
     if all.is_empty() {
         all.push(shape(threads, 1, 1));
     }
-    Shapes { all, known: false, assumed: true, told }
+    Shapes { all, known: false, assumed: true, told, part }
 }

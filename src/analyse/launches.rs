@@ -53,6 +53,8 @@ pub(super) struct Sites {
     pub(super) dynamic_shared: Option<Bytes>,
     /// The dimensions of the block that all launches tell alike, those too that may be of an overload.
     pub(super) agreed: [Option<u32>; 3],
+    /// Whether all of them may be of an overload.
+    pub(super) is_perhaps: bool,
 }
 
 /// What one launch tells.
@@ -71,7 +73,8 @@ pub(super) fn sites(report: &Report, instances: &Instances, kernel: &Kernel) -> 
     };
     let family = kernel.family.and_then(|number| report.families.get(number as usize));
     let perhaps = family.map_or(&[][..], |family| &family.perhaps_launches);
-    let mut sites = Sites { agreed: agreed(report, own.iter().chain(perhaps)), ..Sites::default() };
+    let is_perhaps = own.is_empty();
+    let mut sites = Sites { agreed: agreed(report, own.iter().chain(perhaps)), is_perhaps, ..Sites::default() };
     let mut known: HashSet<(BlockSize, Option<Bytes>)> = HashSet::new();
     for spot in &own {
         let Some(site) = report.launch(*spot) else { continue };

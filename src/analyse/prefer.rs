@@ -4,7 +4,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::branches::{BranchId, Branches, Found, Loose};
 use crate::lanes::verdict::{Advice, Missed, Verdict};
-use crate::model::{Module, Report, base};
+use crate::model::{Files, Module, Report, base};
 use crate::parse::ptx::Spot;
 
 /// Leaves out what sources show of code that PTX has too, where silence is an answer as well. Barriers that not all threads
@@ -14,11 +14,12 @@ pub(super) fn prefer_compiled(report: &Report, found: &mut Branches) {
     if report.modules.iter().all(is_source) || !report.modules.iter().any(is_source) {
         return;
     }
-    let compiled = Compiled::of(report);
+    let sources = report.sources_by_name();
+    let compiled = Compiled::of(report, &sources);
     let covered = compiled.covered(report, found);
     let is_covered = |module: u32, function: u32| covered.contains(&(module, function));
     let mut dropped = vec![false; found.all.len()];
-    let mut told = Barriers::of(report, found);
+    let mut told = Barriers::of(report, &sources, found);
     for at in 0..found.all.len() {
         let Some(one) = found.get(report, at).filter(|one| is_source(one.module)) else { continue };
         let function =
@@ -55,11 +56,20 @@ fn family(report: &Report, found: &Found<'_>) -> Option<u32> {
     report.kernels.get(found.function.kernel? as usize)?.family
 }
 
+/// What code is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Owner {
+    /// A kernel.
+    Family(u32),
+    /// A source, of code that is no kernel's, or of which of several is open.
+    File(u32),
+}
+
 /// Barriers that PTX tells of.
 #[derive(Default)]
 struct Barriers {
-    /// By the kernel and the line.
-    at_line: HashMap<(Option<u32>, u32), Vec<usize>>,
+    /// By what their code is of, and the line.
+    at_line: HashMap<(Owner, u32), Vec<usize>>,
     /// Of PTX without lines: by the kernel, those of each of its functions, in order.
     unplaced: HashMap<u32, Vec<Vec<usize>>>,
     /// The statements of sources that were asked for by the kernel, in order.
@@ -67,7 +77,7 @@ struct Barriers {
 }
 
 impl Barriers {
-    fn of(report: &Report, found: &Branches) -> Barriers {
+    fn of(report: &Report, sources: &Files, found: &Branches) -> Barriers {
         let mut barriers = Barriers::default();
         let mut last = None;
         for at in 0..found.all.len() {
@@ -75,7 +85,12 @@ impl Barriers {
             let family = family(report, &one);
             match (one.locations, family) {
                 _ if tells(&one).is_none() => {}
-                (Some(spots), _) => barriers.at_line.entry((family, spots.outer.line)).or_default().push(at),
+                (Some(spots), _) => {
+                    let file = || Some(Owner::File(sources.find(one.module.file(spots.outer.file)?)?));
+                    if let Some(owner) = family.map(Owner::Family).or_else(file) {
+                        barriers.at_line.entry((owner, spots.outer.line)).or_default().push(at);
+                    }
+                }
                 (None, Some(family)) => {
                     let id = found.all[at];
                     let lists = barriers.unplaced.entry(family).or_default();
@@ -94,7 +109,9 @@ impl Barriers {
     /// Those at the line of what a source tells; of PTX without lines, that which stands as far on in its function.
     fn beside(&mut self, report: &Report, one: &Found<'_>) -> Vec<usize> {
         let (family, line) = (family(report, one), one.locations.map_or(0, |spots| spots.outer.line));
-        let mut all = self.at_line.get(&(family, line)).cloned().unwrap_or_default();
+        let owners = family.map(Owner::Family).into_iter().chain([Owner::File(one.module.input)]);
+        let mut all: Vec<usize> =
+            owners.filter_map(|owner| self.at_line.get(&(owner, line))).flatten().copied().collect();
         let statement = one.module.positions().and_then(|positions| positions.statement(one.branch.at));
         let (Some(family), Some(statement)) = (family, statement) else { return all };
         let Some(lists) = self.unplaced.get(&family) else { return all };
@@ -114,12 +131,12 @@ struct Compiled {
     families: HashSet<u32>,
     /// The last parts of the names of its functions.
     functions: HashSet<Vec<u8>>,
-    /// By the name of a file without its folder, the lines that code comes from, rising.
-    lines: HashMap<Vec<u8>, Vec<u32>>,
+    /// By the source, the lines that code comes from, rising.
+    lines: HashMap<u32, Vec<u32>>,
 }
 
 impl Compiled {
-    fn of(report: &Report) -> Compiled {
+    fn of(report: &Report, sources: &Files) -> Compiled {
         let mut compiled = Compiled { families: HashSet::new(), functions: HashSet::new(), lines: HashMap::new() };
         for module in report.modules.iter().filter(|module| module.positions().is_none()) {
             for function in &module.functions {
@@ -134,8 +151,8 @@ impl Compiled {
                 }
             }
             for (number, lines) in by_number {
-                if let Some(name) = module.file(number) {
-                    compiled.lines.entry(base_name(name).to_vec()).or_default().extend(lines);
+                if let Some(source) = module.file(number).and_then(|name| sources.find(name)) {
+                    compiled.lines.entry(source).or_default().extend(lines);
                 }
             }
         }
@@ -162,18 +179,14 @@ impl Compiled {
         }
         let mut covered = HashSet::new();
         for (number, module) in (0..).zip(&report.modules).filter(|(_, module)| module.positions().is_some()) {
-            let name = module.file(1).map(base_name).unwrap_or_default();
             for (at, function) in (0..).zip(&module.functions) {
                 let family = function.kernel.and_then(|kernel| report.kernels.get(kernel as usize)?.family);
-                let is_there = match (function.declared, family) {
-                    (Some(_), Some(family)) => self.families.contains(&family),
-                    (Some(_), None) => false,
-                    (None, _) => {
-                        let span = spans.get(&(number, at)).copied();
-                        span.is_some_and(|span| self.has_lines(name, span))
-                            || self.functions.contains(report.names.get(function.name))
-                    }
+                let span = spans.get(&(number, at)).copied();
+                let is_known = match function.declared {
+                    Some(_) => family.is_some_and(|family| self.families.contains(&family)),
+                    None => self.functions.contains(report.names.get(function.name)),
                 };
+                let is_there = is_known || span.is_some_and(|span| self.has_lines(module.input, span));
                 if is_there {
                     covered.insert((number, at));
                 }
@@ -185,13 +198,12 @@ impl Compiled {
     /// Whether compiled code has the line of an exchange of a source: a short function may be nothing but that, and inlined.
     fn has_inlined(&self, report: &Report, loose: &Loose) -> bool {
         let module = report.modules.get(loose.module as usize).filter(|module| module.positions().is_some());
-        let name = module.and_then(|module| module.file(1)).map(base_name);
         let line = loose.exchange.locations.map(|spots| spots.outer.line);
-        name.zip(line).is_some_and(|(name, line)| self.has_lines(name, (line, line)))
+        module.zip(line).is_some_and(|(module, line)| self.has_lines(module.input, (line, line)))
     }
 
-    fn has_lines(&self, file: &[u8], (first, last): (u32, u32)) -> bool {
-        let Some(lines) = self.lines.get(file) else { return false };
+    fn has_lines(&self, source: u32, (first, last): (u32, u32)) -> bool {
+        let Some(lines) = self.lines.get(&source) else { return false };
         lines.get(lines.partition_point(|line| *line < first)).is_some_and(|line| *line <= last)
     }
 }
@@ -201,8 +213,4 @@ fn last_part(symbol: &[u8]) -> Vec<u8> {
     let base = base(symbol);
     let last = base.rsplit(|byte| *byte == b':').next().unwrap_or_default();
     last.split(|byte| *byte == b'<').next().unwrap_or_default().to_vec()
-}
-
-fn base_name(path: &[u8]) -> &[u8] {
-    path.iter().rposition(|byte| matches!(byte, b'/' | b'\\')).map_or(path, |at| &path[at + 1..])
 }

@@ -1,12 +1,13 @@
 //! Makes families of what sources declare, tells which kernels of logs and PTX are of one, and whose launches are whose.
 //!
 //! A name joins only where it can mean one thing: a kernel that two files define, or of which two overloads have as many
-//! parameters, is nobody's.
+//! parameters, is nobody's, unless its PTX tells the line that it was compiled from.
 
 use hashbrown::{HashMap, HashSet};
 
 use crate::model::{
-    Alike, Declaration, Family, Kernel, Kind, LaunchSite, NameId, Place, Report, Spot, Unit, alike, base, symbol,
+    Alike, Arch, Arguments, Declaration, Family, Kernel, Kind, LaunchSite, NameId, Place, Report, Spot, Unit, alike,
+    base, symbol,
 };
 
 /// Makes a family of every kernel that sources declare, gives kernels of other inputs theirs, and adds a kernel for each
@@ -18,7 +19,8 @@ pub(super) fn declare(report: &mut Report) {
     let table = Table::new(report);
     let mut families = table.families;
     let mut is_met = vec![false; families.len()];
-    let mut joined: HashMap<NameId, Option<u32>> = HashMap::new();
+    let mut joined: HashMap<NameId, Vec<u32>> = HashMap::new();
+    let mut lines = None;
     let spots =
         (0..).zip(&families).flat_map(|(number, family)| family.declarations.iter().map(move |spot| (*spot, number)));
     let by_spot: HashMap<Spot, u32> = if report.families.is_empty() { HashMap::new() } else { spots.collect() };
@@ -33,12 +35,19 @@ pub(super) fn declare(report: &mut Report) {
             continue;
         }
         let Some(name) = kernel.name.filter(|_| kernel.kind == Kind::Entry) else { continue };
-        let family = *joined.entry(name).or_insert_with(|| {
-            let candidates = candidates(report, &families, &table.by_base, report.names.get(name));
-            // What is told of one of several is told of none, and none of them is a kernel more.
-            candidates.iter().for_each(|family| is_met[*family as usize] = true);
-            <[u32; 1]>::try_from(candidates).ok().map(|[one]| one)
-        });
+        let candidates =
+            joined.entry(name).or_insert_with(|| candidates(report, &families, &table.by_base, report.names.get(name)));
+        let of_line = |family: &&u32| {
+            let lines = lines.get_or_insert_with(|| Lines::of(report));
+            families[**family as usize].main(report).is_some_and(|main| lines.are_of(kernel, main))
+        };
+        let family = match candidates.as_slice() {
+            [one] => Some(*one),
+            several => only(several.iter().filter(of_line)).copied(),
+        };
+        // What is told of one of several is told of none, and none of them is a kernel more.
+        let met = family.as_ref().map_or(candidates.as_slice(), std::slice::from_ref);
+        met.iter().for_each(|family| is_met[*family as usize] = true);
         report.kernels[at].family = family;
     }
     for (number, family) in (0..).zip(&families).filter(|(number, _)| !is_met[*number as usize]) {
@@ -73,6 +82,46 @@ pub(super) fn attach(report: &mut Report) {
         for (spot, kernel) in &mut function.callers {
             *kernel = firsts.get(spot).copied().flatten();
         }
+    }
+}
+
+/// The only one there is.
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// Where the code of kernels begins in the sources, as their PTX tells.
+#[derive(Default)]
+struct Lines {
+    /// By the kernel's name and architecture; `None` where two modules do not agree.
+    of_kernel: HashMap<(NameId, Option<Arch>), Option<Line>>,
+}
+
+/// An input, and a line of it.
+type Line = (u32, u32);
+
+impl Lines {
+    fn of(report: &Report) -> Lines {
+        let mut lines = Lines::default();
+        let sources = report.sources_by_name();
+        for module in report.modules.iter().filter(|module| module.positions().is_none()) {
+            for function in module.functions.iter().filter(|one| one.kind == Kind::Entry) {
+                let place = module.begins_at(function).and_then(|(file, line)| Some((sources.find(file)?, line)));
+                let known = lines.of_kernel.entry((function.name, function.arch)).or_insert(place);
+                *known = known.filter(|known| Some(*known) == place);
+            }
+        }
+        lines
+    }
+
+    /// Whether the code of a kernel begins within a declaration. Figures of a log may be those of another kernel of that name.
+    fn are_of(&self, kernel: &Kernel, declaration: &Declaration) -> bool {
+        let place = kernel.name.and_then(|name| self.of_kernel.get(&(name, kernel.arch)).copied().flatten());
+        let has_figures = kernel.evidence.usage.or(kernel.evidence.frame).is_some() || kernel.records > 0;
+        place.filter(|_| !has_figures).is_some_and(|(input, line)| {
+            let (first, last) = declaration.lines;
+            input == declaration.quote.place.input && (first..=last).contains(&line)
+        })
     }
 }
 
@@ -335,6 +384,9 @@ fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Ve
                 let main = families[*number as usize].main(report);
                 main.is_some_and(|main| is_called(&identity(report, main).0, &parts))
             });
+            if found.len() > 1 {
+                by_number(report, families, site, &mut found);
+            }
             // What is called in full is that, and none that only ends alike.
             if found.len() > 1 {
                 let overlap = |number: u32| {
@@ -371,6 +423,23 @@ fn overlap(declared: &[&[u8]], called: &[&[u8]]) -> usize {
 /// Whether a name as called may be that of a declaration: one is the other's end.
 fn is_called(declared: &[&[u8]], called: &[&[u8]]) -> bool {
     declared.ends_with(called) || called.ends_with(declared) || fit(declared, called).is_some()
+}
+
+/// Leaves out overloads that take fewer arguments than a launch gives, or have templates of fewer. One that takes more may
+/// have defaults for them; where others take just as many, it is not meant.
+fn by_number(report: &Report, families: &[Family], site: &LaunchSite, found: &mut Vec<u32>) {
+    let main = |number: u32| families[number as usize].main(report);
+    if let Some(passed) = site.passed {
+        let taken = |number: u32| main(number).and_then(|main| main.parameters);
+        found.retain(|number| taken(*number).is_none_or(|taken| taken >= passed));
+        narrow_by(found, |number| taken(number).is_none_or(|taken| taken == passed));
+    }
+    let Some(arguments) = site.arguments.map(|arguments| report.names.get(arguments)) else { return };
+    let is_pack = memchr::memmem::find(arguments, b"...").is_some();
+    if let Some(written) = u32::try_from(Arguments::of(arguments).len()).ok().filter(|_| !is_pack) {
+        let taken = |number: u32| main(number).and_then(|main| main.template_parameters);
+        found.retain(|number| taken(*number).is_none_or(|taken| taken >= written));
+    }
 }
 
 /// Of a template and its specialisations, the one that a launch is of.
@@ -425,6 +494,7 @@ mod tests {
                     is_template,
                     is_macro_made: false,
                     parameters: Some(*parameters),
+                    template_parameters: None,
                     quote,
                     span: (0, written.len()),
                     extent: 0..1,
@@ -446,8 +516,10 @@ mod tests {
             let site = LaunchSite {
                 callee: Some(self.0.names.intern(callee.as_bytes())),
                 arguments: arguments.map(|arguments| self.0.names.intern(arguments.as_bytes())),
+                passed: None,
                 form: LaunchForm::Chevrons,
                 grid: [None; 3],
+                is_of_one: false,
                 block: [Some(256), Some(1), Some(1)],
                 impossible: None,
                 dynamic_shared: None,
@@ -584,6 +656,30 @@ mod tests {
         assert_eq!(made.launch("run", None).told(), ["run a.cu:1 1", "run b.cu:1 1"]);
         let made = Made::new(&[]).file("a.cu", &[("run", 1)]).file("b.cu", &[("run", 1)]).file("main.cu", &[]);
         assert_eq!(made.launch("run", None).told(), ["run a.cu:1 0", "run b.cu:1 0"]);
+    }
+
+    #[test]
+    fn a_launch_of_one_of_several_overloads_is_told_by_how_much_it_gives() {
+        let overloads = [("<>contains", 2), ("<>contains", 3)];
+        let launched = |passed: Option<u32>, arguments: Option<&str>, templates: [u32; 2]| {
+            let mut made = Made::new(&[]).file("k.cu", &overloads).launch("contains", arguments);
+            let unit = &mut made.0.units[0];
+            unit.launches[0].passed = passed;
+            for (declaration, parameters) in unit.declarations.iter_mut().zip(templates) {
+                declaration.template_parameters = Some(parameters);
+            }
+            let report = made.joined();
+            let families = report.families.iter();
+            families.map(|one| (one.launches.len(), one.perhaps_launches.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(launched(Some(3), Some("96,4"), [2, 3]), [(0, 0), (1, 0)]);
+        assert_eq!(launched(Some(2), Some("96"), [2, 3]), [(1, 0), (0, 0)]);
+        assert_eq!(launched(None, Some("96,4,float"), [2, 3]), [(0, 0), (1, 0)]);
+        // It is neither, as far as one can see.
+        assert_eq!(launched(Some(4), None, [2, 3]), [(0, 0), (0, 0)]);
+        for (passed, arguments) in [(None, Some("96,4")), (None, None), (Some(1), None), (None, Some("Is..."))] {
+            assert_eq!(launched(passed, arguments, [2, 3]), [(0, 1), (0, 1)], "{passed:?} {arguments:?}");
+        }
     }
 
     #[test]

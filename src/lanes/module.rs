@@ -22,6 +22,8 @@ pub enum Told {
     Bound,
     /// Launches, and not in all dimensions.
     Partly,
+    /// Launches that may be of an overload.
+    Perhaps,
     /// A launch, an attribute, or the user.
     Fully,
 }
@@ -37,6 +39,8 @@ pub struct Shapes {
     pub assumed: bool,
     /// What tells it; the rest is assumed.
     pub told: Told,
+    /// The dimensions that launches tell, where that is a part.
+    pub part: [Option<u32>; 3],
 }
 
 /// What one call passes to a function, and the block that it is called in.

@@ -112,7 +112,7 @@ mod tests {
         let module = lowered.into_module(0, &functions, &mut named, &|_| Bounds::default());
         let shapes = |_| {
             let shape = Shape { x: 256, y: 1, z: 1, is_entry: true };
-            Some(Shapes { all: vec![shape], known: true, assumed: false, told: Told::Fully })
+            Some(Shapes { all: vec![shape], known: true, assumed: false, told: Told::Fully, part: [None; 3] })
         };
         let looked = look(&module, &names, &shapes, Which::ByIndex);
         let all = looked.iter().flat_map(|one| one.branches.iter().zip(&one.locations));

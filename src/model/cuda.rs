@@ -42,6 +42,8 @@ pub struct Declaration {
     pub is_macro_made: bool,
     /// How many parameters it has; `None` where a pack or a macro leaves that open.
     pub parameters: Option<u32>,
+    /// How many parameters its template has likewise; `None` for what is none, too.
+    pub template_parameters: Option<u32>,
     /// The line that names it, which a person goes to.
     pub quote: Quote,
     /// The bytes of the identifier in the text of that line.
@@ -157,10 +159,14 @@ pub struct LaunchSite {
     pub callee: Option<NameId>,
     /// The template arguments as written, blanks taken out: `float,4`.
     pub arguments: Option<NameId>,
+    /// How many arguments the kernel is given; `None` where a pack, a macro or an array of pointers leaves that open.
+    pub passed: Option<u32>,
     /// How it is written.
     pub form: LaunchForm,
     /// Blocks of the grid in each dimension, where constant.
     pub grid: [Option<u32>; 3],
+    /// Whether each of these is 1, or what a function makes of nothing but ones: a launch for one of what is counted.
+    pub is_of_one: bool,
     /// Threads of the block in each dimension, where constant.
     pub block: [Option<u32>; 3],
     /// A dimension that is constant and that no GPU launches, whatever the others are; of which then nothing is known above.

@@ -8,6 +8,7 @@ mod base;
 mod bytes;
 mod cuda;
 mod family;
+mod files;
 mod flow;
 mod grid;
 mod kernel;
@@ -30,6 +31,7 @@ pub use cuda::{
     Unit,
 };
 pub use family::{Family, Spot};
+pub use files::Files;
 pub use flow::{Flow, Jump, Way};
 pub use grid::{AXES, Extent, ExtentError, GridSize, GridSizeError};
 pub use kernel::{Evidence, Kernel, Kind, LinkSource, Linked, Place, Quote, Resources};
@@ -79,6 +81,17 @@ impl Report {
             source @ Place::SOURCE.. => self.sources.get((source - Place::SOURCE) as usize).map_or("", String::as_str),
             input => self.inputs.get(input as usize).map_or("", |input| &input.name),
         }
+    }
+
+    /// The sources by the names that a compiler may have for them.
+    #[must_use]
+    pub fn sources_by_name(&self) -> Files {
+        let mut files = Files::default();
+        for unit in &self.units {
+            let name = self.file_of(Place { input: unit.input, ..Place::default() });
+            files.add(name.as_bytes(), unit.input);
+        }
+        files
     }
 
     /// The text of a message as printed.

@@ -94,6 +94,23 @@ impl Module {
         self.text.get(self.files[at].1.clone())
     }
 
+    /// The file and the line that a function of this module begins at, as the compiler was told them: its first `.loc` that is
+    /// of no inlined code.
+    #[must_use]
+    pub fn begins_at(&self, function: &Function) -> Option<(&[u8], u32)> {
+        let body = self.text.get(function.body.clone())?;
+        memchr::memmem::find_iter(body, b".loc").find_map(|at| {
+            let rest = &body[at..];
+            let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+            let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).skip(1);
+            let mut number = || std::str::from_utf8(words.next()?).ok()?.parse::<u32>().ok();
+            let (file, number) = number().zip(number())?;
+            // Line 0 is none.
+            let is_own = number > 0 && memchr::memmem::find(line, b"inlined_at").is_none();
+            Some((self.file(file).filter(|_| is_own)?, number))
+        })
+    }
+
     /// Whether the file with this number is a header that comes with the toolkit or the system, and not the user's own.
     #[must_use]
     pub fn is_header_of_toolkit(&self, number: u32) -> bool {

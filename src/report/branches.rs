@@ -177,6 +177,9 @@ fn heading(context: &Context<'_>, found: &Found<'_>, style: Style, out: &mut dyn
         (true, [one]) if found.shapes.told == Told::Fully => format!("blocks of {one}"),
         (true, [one]) => format!("assuming blocks of {one}"),
         (_, all) if found.shapes.told == Told::Fully => format!("blocks of {}, as it is launched", all.join(" or ")),
+        (_, all) if found.shapes.told == Told::Partly => {
+            format!("blocks of {}, as only a part of the shape is told", all.join(" or "))
+        }
         (_, all) => format!("blocks of {}, as nothing tells the shape", all.join(" or ")),
     };
     writeln!(out, "{}{} {}", style.strong(name), style.faint(arch), style.faint(format!("({block})")))

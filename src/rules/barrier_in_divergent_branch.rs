@@ -470,11 +470,13 @@ mod tests {
     }
 
     #[test]
-    fn overloads_that_are_all_launched_with_one_block_have_it() {
+    fn overloads_that_are_all_launched_with_one_block_are_assumed_to_have_it() {
         let one = leaving("threadIdx.x >= n", "k<<<n, 512>>>(o, n);");
         let other = one.replace("float", "double");
-        let text = human_with_log(&[("k.cu", &format!("{one}\n{other}"))], "");
-        assert!(text.contains("; blocks of 512 threads") && !text.contains("assuming"), "{text}");
+        // A label goes on in the next line.
+        let text = human_with_log(&[("k.cu", &format!("{one}\n{other}"))], "").replace(" : |", "");
+        let assumed = "; assuming 512 threads per block (from launches of it or of an overload)";
+        assert!(text.contains(assumed) && !text.contains("blocks of 512"), "{text}");
         let other = other.replace("512", "256");
         let text = human_with_log(&[("k.cu", &format!("{one}\n{other}"))], "");
         assert!(text.contains("assuming") && !text.contains("512"), "{text}");

@@ -234,6 +234,7 @@ pub(super) fn block(found: &Found<'_>) -> String {
     let why = match found.shapes.told {
         Told::Fully => return format!("blocks of {size} thread{ending}"),
         Told::Partly => "only a part found",
+        Told::Perhaps => "from launches of it or of an overload",
         Told::Bound => "only a bound found",
         Told::Nothing => "no bound found",
     };

@@ -52,7 +52,7 @@ fn looser(context: &Context<'_>, at: usize, kernel: &Kernel) -> Option<Looser> {
 }
 
 /// Registers are given to threads in steps of this.
-const UNIT: u32 = 8;
+pub(super) const UNIT: u32 = 8;
 
 /// Registers a thread that the compiler may use where so many blocks of so many threads are to fit an SM.
 pub(super) fn allowed(target: &Target, threads: u32, blocks: u32) -> u32 {

@@ -4,12 +4,13 @@ use hashbrown::{HashMap, HashSet};
 
 use serde::Deserialize;
 
-use super::loose_launch_bounds::allowed;
+use super::limits::and;
+use super::loose_launch_bounds::{UNIT, allowed};
 use super::standing::Standing;
 use super::{Context, text};
 use crate::finding::{Finding, Hit};
 use crate::gpu::Target;
-use crate::model::{Bytes, Kernel, Kind, Message, MessageKind, NameId, Stated};
+use crate::model::{BlockSize, Bytes, Kernel, Kind, Message, MessageKind, NameId, Stated};
 
 /// Options of the rule.
 #[derive(Debug, Deserialize)]
@@ -89,14 +90,14 @@ impl Caps {
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
-    match (context.kernel_of(hit), context.message_of(hit)) {
-        (Some(kernel), _) => of_kernel(context, kernel, context.message_at(hit.because)),
+    match (context.numbered_kernel_of(hit), context.message_of(hit)) {
+        (Some((at, kernel)), _) => of_kernel(context, at, kernel, context.message_at(hit.because)),
         (_, Some(message)) => of_message(context, message),
         _ => Finding::new("registers are spilled"),
     }
 }
 
-fn of_kernel(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> Finding {
+fn of_kernel(context: &Context<'_>, at: usize, kernel: &Kernel, cap: Option<&Message>) -> Finding {
     let stores = kernel.resources.spill_stores.unwrap_or_default();
     let loads = kernel.resources.spill_loads.unwrap_or_default();
     let label = context.label(kernel.evidence.frame, "", "bytes spill loads", "written to local memory and read back");
@@ -109,7 +110,7 @@ fn of_kernel(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> F
     });
     let called = format!("{}{}", context.function(kernel), context.called(kernel.name));
     let help = match kernel.kind {
-        Kind::Entry => format!("{}; {FEWER}", room(context, kernel, cap)),
+        Kind::Entry => format!("{}; {FEWER}", room(context, at, kernel, cap)),
         Kind::Function => format!(
             "registers that a function saves around calls count as spills here: let it be inlined (`__forceinline__`, the \
              same translation unit or link-time optimization); one that is called through a pointer or calls itself \
@@ -140,54 +141,154 @@ const FEWER: &str = "or keep fewer values alive at once: split the kernel, shrin
 const LET_IT: &str = "give the kernel more registers (a larger or no -maxrregcount, a smaller block or minimum of blocks \
                       in __launch_bounds__)";
 
-/// Where more registers could come from, as far as the log tells.
-fn room(context: &Context<'_>, kernel: &Kernel, cap: Option<&Message>) -> String {
-    let registers = registers_of(kernel);
-    let most = context.most_registers(kernel.arch);
+/// Where more registers could come from, as far as the inputs tell.
+fn room(context: &Context<'_>, at: usize, kernel: &Kernel, cap: Option<&Message>) -> String {
+    let (registers, target) = (registers_of(kernel), kernel.arch.and_then(Target::of));
     if let (Some(cap), Some(registers)) = (cap, registers) {
         return held(context.raw(cap), cap.kernel.is_some(), registers);
     }
-    let declared = registers.filter(|_| registers < most).and_then(|registers| declared(context, kernel, registers));
-    if let Some(bound) = declared {
-        return bound;
+    let Some((registers, target)) = registers.zip(target) else { return LET_IT.to_owned() };
+    let most = target.max_registers_per_thread;
+    if registers >= most {
+        return format!(
+            "it already uses {registers} registers, all that a thread can have: spread the work over more threads"
+        );
     }
-    match (registers, most) {
-        (Some(registers), Some(most)) if registers >= most => {
-            format!(
-                "it already uses {registers} registers, all that a thread can have: spread the work over more threads"
-            )
+    let own = Own::of(context, at, kernel);
+    if let Some(said) = own.and_then(|own| own.told(target, registers)) {
+        return said;
+    }
+    let bound = if own.is_none_or(|own| own.threads == Stated::Unknown) { bound_of(target, registers) } else { None };
+    let bound = bound.map(|bound| format!(", just what a __launch_bounds__ of {bound} threads leaves"));
+    let bound = bound.unwrap_or_default();
+    format!("it uses {registers} of the {most} registers that a thread can have{bound}: {LET_IT}")
+}
+
+/// What a kernel itself says of its launches and its registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Own {
+    threads: Stated,
+    blocks: Stated,
+    registers: Stated,
+    /// Whether it was read off the PTX, and not off a source.
+    in_ptx: bool,
+}
+
+impl Own {
+    /// What the directives of its PTX say, else the attributes in its sources; `None` where neither is there. A person sees
+    /// the source, so that it is quoted where it says the same.
+    fn of(context: &Context<'_>, at: usize, kernel: &Kernel) -> Option<Own> {
+        let in_source = Own::in_source(context, kernel);
+        let Some(in_ptx) = Own::in_ptx(context, at, kernel) else { return in_source };
+        Some(in_source.filter(|own| Own { in_ptx: true, ..*own } == in_ptx).unwrap_or(in_ptx))
+    }
+
+    fn in_ptx(context: &Context<'_>, at: usize, kernel: &Kernel) -> Option<Own> {
+        kernel.evidence.head?;
+        let bounds = context.numbers.told(at)?.bounds?;
+        let stated = |figure: Option<u32>| figure.map_or(Stated::No, Stated::As);
+        let threads = stated(bounds.required.map(BlockSize::threads).or(bounds.max_threads));
+        let (blocks, registers) = (stated(bounds.min_blocks), stated(bounds.max_registers));
+        Some(Own { threads, blocks, registers, in_ptx: true })
+    }
+
+    fn in_source(context: &Context<'_>, kernel: &Kernel) -> Option<Own> {
+        let bounds = context.report.families.get(kernel.family? as usize)?.bounds(context.report);
+        let threads = bounds.block.map_or(bounds.max_threads, |block| Stated::As(block.threads()));
+        Some(Own { threads, blocks: bounds.min_blocks, registers: bounds.max_registers, in_ptx: false })
+    }
+
+    /// What that leaves a kernel which uses so many `registers`, and what would leave it more; `None` where a figure of it is
+    /// not known.
+    fn told(self, target: &Target, registers: u32) -> Option<String> {
+        if [self.threads, self.blocks, self.registers].contains(&Stated::Unknown) {
+            return None;
         }
-        (Some(registers), Some(most)) => {
-            let bound = bound_of(kernel, registers)
-                .map(|bound| format!(", just what a __launch_bounds__ of {bound} threads leaves"))
-                .unwrap_or_default();
-            format!("it uses {registers} of the {most} registers that a thread can have{bound}: {LET_IT}")
+        let Some(left) = self.leaves(target) else { return Some(self.unbound(registers, target)) };
+        // What this build was told is something else, then.
+        if registers > left {
+            return None;
         }
-        _ => LET_IT.to_owned(),
+        let (written, verb) = self.written();
+        let is_at_bound = registers.next_multiple_of(UNIT) >= left;
+        Some(if is_at_bound {
+            let used =
+                if registers == left { "which is what it uses" } else { &format!("of which it uses {registers}") };
+            format!("its {written} {verb} {left} registers, {used}: {}", self.wider())
+        } else {
+            format!("its {written} {verb} {left} registers, so ptxas chose {registers} itself: {}", self.asking())
+        })
+    }
+
+    /// Registers a thread that it leaves; `None` where it says nothing.
+    fn leaves(self, target: &Target) -> Option<u32> {
+        let blocks = self.blocks.known().unwrap_or(1).max(1);
+        let by_threads = self.threads.known().map(|threads| allowed(target, threads, blocks));
+        by_threads.into_iter().chain(self.registers.known()).min()
+    }
+
+    /// As the source or the PTX has it, and the verb that goes with it.
+    fn written(self) -> (String, &'static str) {
+        let (threads, blocks) = (self.threads.known(), self.blocks.known());
+        if !self.in_ptx {
+            let bounds = threads.map(|threads| {
+                let blocks = blocks.map_or(String::new(), |blocks| format!(", {blocks}"));
+                format!("`__launch_bounds__({threads}{blocks})`")
+            });
+            let registers = self.registers.known().map(|most| format!("`__maxnreg__({most})`"));
+            return (bounds.or(registers).unwrap_or_default(), "leaves");
+        }
+        let parts = [
+            threads.map(|threads| format!("bound of {threads} threads")),
+            blocks.map(|blocks| format!("`.minnctapersm {blocks}`")),
+            self.registers.known().map(|most| format!("`.maxnreg {most}`")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (and(&parts), if parts.len() > 1 { "leave" } else { "leaves" })
+    }
+
+    /// What leaves more to a kernel that uses all that it is left.
+    fn wider(self) -> &'static str {
+        match (self.registers, self.blocks) {
+            (Stated::As(_), _) => "raise the limit of registers",
+            (_, Stated::As(2..)) => "a smaller block, or a smaller minimum of blocks, leaves more",
+            _ => "a smaller block leaves more",
+        }
+    }
+
+    /// What makes ptxas use more where it might.
+    fn asking(self) -> String {
+        let more = match (self.threads, self.blocks, self.registers) {
+            (Stated::As(threads), Stated::No, Stated::No) => format!(
+                "a minimum of blocks, as in `__launch_bounds__({threads}, 1)`, or a `__maxnreg__` in place of the bounds, \
+                 tells it how many are welcome; "
+            ),
+            (Stated::As(_), _, Stated::No) => {
+                "a `__maxnreg__` in place of the bounds tells it how many are welcome; ".to_owned()
+            }
+            _ => String::new(),
+        };
+        format!("{more}{LOOK}")
+    }
+
+    /// The same of a kernel that says nothing.
+    fn unbound(self, registers: u32, target: &Target) -> String {
+        let place = if self.in_ptx { "PTX" } else { "declaration" };
+        let most = target.max_registers_per_thread;
+        format!(
+            "it uses {registers} of the {most} registers that a thread can have, and its {place} sets no bound: unless a \
+             -maxrregcount holds it, ptxas chose that itself, and a `__launch_bounds__` of the block that is launched, with \
+             a minimum of 1 block, tells it how many are welcome; {LOOK}"
+        )
     }
 }
 
-/// What the launch bounds in the source leave, where that is what the kernel ran into.
-fn declared(context: &Context<'_>, kernel: &Kernel, registers: u32) -> Option<String> {
-    let bounds = context.family_named(kernel.name?)?.bounds(context.report);
-    if bounds.max_registers != Stated::No || bounds.min_blocks == Stated::Unknown {
-        return None;
-    }
-    let (threads, blocks) = (bounds.max_threads.known()?, bounds.min_blocks.known());
-    let is_at_bound = allowed(Target::of(kernel.arch?)?, threads, blocks.unwrap_or(1).max(1)) == registers;
-    let written = blocks.map_or(threads.to_string(), |blocks| format!("{threads}, {blocks}"));
-    let fewer = match blocks {
-        Some(2..) => "a smaller block, or a smaller minimum of blocks, leaves more",
-        _ => "a smaller block leaves more",
-    };
-    is_at_bound.then(|| {
-        format!("its `__launch_bounds__({written})` leaves {registers} registers, which is what it uses: {fewer}")
-    })
-}
+/// What to look at where no bound is in the way.
+const LOOK: &str = "look at what is live where it spills, as around a call that is not inlined";
 
 /// The size of a block that leaves a thread exactly so many registers.
-fn bound_of(kernel: &Kernel, registers: u32) -> Option<u32> {
-    let most = Target::of(kernel.arch?)?.registers_per_block;
+fn bound_of(target: &Target, registers: u32) -> Option<u32> {
+    let most = target.registers_per_block;
     [384, 512, 640, 768, 896, 1024].into_iter().find(|threads| most / threads / 8 * 8 == registers)
 }
 
@@ -282,13 +383,82 @@ mod tests {
         assert!(both.contains("its `__launch_bounds__(1024, 2)` leaves 32 registers, which is what it uses"), "{both}");
         let one = help("__launch_bounds__(1024)", &log.replace("Used 32", "Used 64"));
         assert!(one.contains("its `__launch_bounds__(1024)` leaves 64 registers, which is what it uses"), "{one}");
-        // They leave more than it uses, or nobody knows what they leave.
-        for attributes in
-            ["__launch_bounds__(1024)", "__launch_bounds__(1024, N)", "__launch_bounds__(1024, 2) __maxnreg__(32)", ""]
-        {
+        let capped = help("__maxnreg__(32)", &log);
+        assert!(capped.contains("its `__maxnreg__(32)` leaves 32 registers, which is what it uses: raise"), "{capped}");
+        // Registers are given out in eights.
+        let close = help("__launch_bounds__(1024)", &log.replace("Used 32", "Used 62"));
+        assert!(close.contains("leaves 64 registers, of which it uses 62: a smaller block"), "{close}");
+        // Nobody knows what they leave, or it is not what this build left.
+        for attributes in ["__launch_bounds__(1024, N)", "__launch_bounds__(N)", "__launch_bounds__(1024, 4)"] {
             let other = help(attributes, &log);
-            assert!(other.contains("it uses 32 of the 255 registers"), "{attributes}: {other}");
+            assert!(
+                other.contains("it uses 32 of the 255 registers that a thread can have: give"),
+                "{attributes}: {other}"
+            );
         }
+    }
+
+    /// 80 registers are what a block of 768 threads would leave, and none is that large.
+    #[test]
+    fn where_the_bound_leaves_more_no_other_is_made_up() {
+        let log = spilled("Used 80 registers").replace("reg_hungry", "_Z1kPf");
+        let help = |attributes: &str| {
+            let text = format!("__global__ void {attributes} k(float* p) {{}}\n");
+            human_with_log(&[("k.cu", &text)], &log)
+        };
+        let bound = help("__launch_bounds__(256)");
+        let said = "its `__launch_bounds__(256)` leaves 255 registers, so ptxas chose 80 itself: a minimum of blocks, as in \
+                    `__launch_bounds__(256, 1)`, or a `__maxnreg__` in place of the bounds, tells it how many are welcome";
+        assert!(bound.contains(said), "{bound}");
+        let both = help("__launch_bounds__(256, 2)");
+        assert!(
+            both.contains(
+                "its `__launch_bounds__(256, 2)` leaves 128 registers, so ptxas chose 80 itself: a `__maxnreg__`"
+            ),
+            "{both}"
+        );
+        let none = help("");
+        assert!(
+            none.contains("it uses 80 of the 255 registers that a thread can have, and its declaration sets no bound"),
+            "{none}"
+        );
+        let unknown = help("__launch_bounds__(N)");
+        assert!(unknown.contains("just what a __launch_bounds__ of 768 threads leaves"), "{unknown}");
+        for told in [bound, both, none] {
+            assert!(!told.contains("768") && !told.contains("a smaller block"), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_directives_of_ptx_tell_the_bound_as_well() {
+        let log = spilled("Used 80 registers").replace("reg_hungry", "_Z1kPf");
+        let help = |directives: &str| {
+            let ptx = format!(
+                ".version 8.5\n.target sm_80\n.address_size 64\n.visible .entry _Z1kPf(.param .u64 p)\n{directives}\n{{\n\tret;\n}}\n"
+            );
+            human_with_log(&[("k.ptx", &ptx)], &log)
+        };
+        let more = help(".maxntid 256, 1, 1");
+        assert!(more.contains("its bound of 256 threads leaves 255 registers, so ptxas chose 80 itself"), "{more}");
+        let exact = help(".reqntid 32, 12, 1\n.minnctapersm 2");
+        assert!(
+            exact.contains("its bound of 384 threads and `.minnctapersm 2` leave 80 registers, which is what"),
+            "{exact}"
+        );
+        let most = help(".maxntid 256, 1, 1\n.maxnreg 80");
+        assert!(
+            most.contains("its bound of 256 threads and `.maxnreg 80` leave 80 registers, which is what"),
+            "{most}"
+        );
+        assert!(help("").contains("and its PTX sets no bound"), "{}", help(""));
+        // What a person wrote is quoted, where the PTX says the same.
+        let both = |attributes: &str| {
+            let ptx = ".version 8.5\n.target sm_80\n.address_size 64\n.visible .entry _Z1kPf(.param .u64 p)\n.maxntid 256, 1, 1\n{\n\tret;\n}\n";
+            let source = format!("__global__ void {attributes} k(float* p) {{}}\n");
+            human_with_log(&[("k.ptx", ptx), ("k.cu", &source)], &log)
+        };
+        assert!(both("__launch_bounds__(256)").contains("its `__launch_bounds__(256)` leaves 255 registers"));
+        assert!(both("__launch_bounds__(N)").contains("its bound of 256 threads leaves 255 registers"));
     }
 
     #[test]

@@ -5,12 +5,11 @@ use serde::Deserialize;
 
 use super::Context;
 use super::branch::{Message, Says, finding};
-use super::limits::counted;
-use crate::analyse::Found;
+use super::limits::{counted, threads};
+use crate::analyse::{BlockSource, Found};
 use crate::finding::{Cause, Finding, Hit};
-use crate::lanes::Shape;
 use crate::lanes::module::Told;
-use crate::model::Kind;
+use crate::model::{BlockSize, Kind};
 
 /// Lanes of a warp.
 const LANES: u32 = 32;
@@ -24,54 +23,117 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let mut told = HashSet::new();
     for (at, found) in context.branches() {
         let is_entry = found.function.kind == Kind::Entry && !context.is_hip(found.module.input);
-        let Some(shape) = shape(&found).filter(|_| found.branch.checks_row && is_entry) else { continue };
+        let Some(known) = known(&found).filter(|_| found.branch.checks_row && is_entry) else { continue };
         // The first of a kernel stands for all.
         if told.insert(found.function.head.0 as u64 | u64::from(found.module.input) << 32) {
-            hits.push(Hit::branch(at, rows(shape)).caused_by(Cause::Kernel));
+            hits.push(Hit::branch(at, known.most()).caused_by(cause(context, &found)));
         }
     }
 }
 
+/// One `--block`, or one entry of the configuration, is one cause, however many kernels it stands for; launches are written
+/// one by one.
+fn cause(context: &Context<'_>, found: &Found<'_>) -> Cause {
+    let told = found.function.kernel.map(|kernel| context.numbers.told_id(kernel as usize));
+    let source = told.and_then(|told| context.numbers.told.get(told)?.block).map(|(_, source)| source);
+    match (told, source) {
+        (Some(told), Some(BlockSource::Option | BlockSource::Config)) => Cause::of_rule(told),
+        _ => Cause::Kernel,
+    }
+}
+
+/// What is known of the block of a kernel.
+#[derive(Clone, Copy)]
+enum Known {
+    /// All of it.
+    Block(BlockSize),
+    /// Its x, and of the rest no more than that a warp covers so many rows, if that.
+    Row { x: u32, rows: Option<u32> },
+}
+
 /// The block of a kernel: of those that it is launched with, that in which a warp covers most rows.
-fn shape(found: &Found<'_>) -> Option<Shape> {
-    let shapes = found.shapes;
-    let is_told = shapes.told == Told::Fully || (shapes.told == Told::Partly && shapes.known);
-    // The first of several that are alike.
-    shapes.all.iter().copied().rev().max_by_key(|shape| rows(*shape)).filter(|_| is_told)
+fn known(found: &Found<'_>) -> Option<Known> {
+    match found.shapes.told {
+        Told::Fully => {
+            let blocks = found.shapes.all.iter().map(|one| BlockSize { x: one.x, y: one.y, z: one.z });
+            // The first of several that are alike.
+            blocks.rev().max_by_key(|block| rows(*block)).map(Known::Block)
+        }
+        Told::Partly => {
+            let [x, y, z] = found.shapes.part;
+            let (x, others) = (x.filter(|x| *x < LANES)?, y.unwrap_or(1).saturating_mul(z.unwrap_or(1)));
+            let rows = Some(LANES.div_ceil(x)).filter(|rows| others >= *rows);
+            Some(Known::Row { x, rows })
+        }
+        Told::Perhaps | Told::Bound | Told::Nothing => None,
+    }
 }
 
 /// Rows that a warp covers, in part or whole.
-fn rows(shape: Shape) -> u32 {
-    LANES.div_ceil(shape.x).min(shape.y * shape.z)
+fn rows(block: BlockSize) -> u32 {
+    LANES.div_ceil(block.x).min(block.y * block.z)
+}
+
+impl Known {
+    /// Rows that a warp covers at most.
+    fn most(self) -> u32 {
+        match self {
+            Known::Block(block) => rows(block),
+            Known::Row { x, .. } => LANES.div_ceil(x),
+        }
+    }
+
+    /// Rows that a warp covers, where that is known.
+    fn rows(self) -> Option<u32> {
+        match self {
+            Known::Block(block) => Some(rows(block)),
+            Known::Row { rows, .. } => rows,
+        }
+    }
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
-    let Some(found) = context.branch_of(hit) else { return Finding::new("a warp covers several rows of its block") };
-    let shape = shape(&found).unwrap_or(found.branch.shape);
-    let block = crate::model::BlockSize { x: shape.x, y: shape.y, z: shape.z };
+    let plain = || Finding::new("a warp covers several rows of its block");
+    let Some(found) = context.branch_of(hit) else { return plain() };
+    let Some(known) = known(&found) else { return plain() };
     let name = context.called(Some(found.function.name));
     let of = if found.shapes.all.len() > 1 { "a" } else { "its" };
-    let what = format!("a warp of {name} covers {} of {of} {block} block", counted(rows(shape), "row"));
+    let what = match known {
+        Known::Block(block) => format!("a warp of {name} covers {} of {of} {block} block", counted(rows(block), "row")),
+        Known::Row { x, rows: Some(rows) } => {
+            format!("a warp of {name} covers {} of its block, which has {} in x", counted(rows, "row"), threads(x))
+        }
+        Known::Row { x, rows: None } => {
+            format!(
+                "a row of the block of {name} has {}, and a warp covers as many rows as there are, up to {}",
+                threads(x),
+                known.most()
+            )
+        }
+    };
     let more = ", and this check idles lanes at the end of each".to_owned();
     finding(context, hit, Message { what, more, label: Says::Text("cuts off the end of a row".to_owned()) })
-        .help(help(shape))
-        .fact("rows", rows(shape))
+        .help(help(known))
+        .fact("rows", known.rows())
 }
 
 /// The block of as many threads whose rows are a warp each.
-fn help(shape: Shape) -> String {
-    let threads = shape.x * shape.y * shape.z;
-    let wide = if threads.is_multiple_of(LANES) && threads > LANES {
-        format!("a block of {LANES}×{} has as many threads and one row a warp", threads / LANES)
-    } else {
-        format!("a block whose x is a multiple of {LANES} has no more than one row a warp")
+fn help(known: Known) -> String {
+    let of_warps = |block: BlockSize| Some(block.threads()).filter(|all| all.is_multiple_of(LANES) && *all > LANES);
+    let threads = match known {
+        Known::Block(block) => of_warps(block),
+        Known::Row { .. } => None,
+    };
+    let wide = match threads {
+        Some(threads) => format!("a block of {LANES}×{} has as many threads and one row a warp", threads / LANES),
+        None => format!("a block whose x is a multiple of {LANES} has no more than one row a warp"),
     };
     format!("{wide}: then the lanes of a warp reach the edge together, and what they access lies in one row")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{lint, with_log};
+    use super::super::testing::{human_with_args, lint, with_log};
 
     /// A kernel that adds one where its place is within the picture; `axis` is the one that is checked.
     fn kernel(directive: &str, axis: &str) -> String {
@@ -112,6 +174,39 @@ mod tests {
         assert_eq!(told("k<<<9, dim3(16, 16)>>>(p, w); k<<<9, dim3(8, 8)>>>(p, w);"), of("4 rows of a 8×8"));
         assert_eq!(told("k<<<9, dim3(32, 8)>>>(p, w); k<<<9, dim3(16, 16)>>>(p, w);"), of("2 rows of a 16×16"));
         assert!(told("k<<<9, dim3(32, 8)>>>(p, w); k<<<9, dim3(64, 4)>>>(p, w);").is_empty());
+    }
+
+    #[test]
+    fn one_block_of_the_command_line_is_one_cause() {
+        let kernels = kernel("", "x").replace("$out", "$one")
+            + &kernel("", "x")
+                .replace("entry k(", "entry l(")
+                .replace(".version 8.5\n.target sm_80\n.address_size 64\n", "");
+        let human = human_with_args(&[("k.ptx", &kernels)], &["--block", "16,16"]);
+        assert!(human.contains("2 notes in 1 group"), "{human}");
+        let own = kernels.replace(")\n\n{", ")\n.reqntid 16, 16, 1\n{");
+        let human = human_with_args(&[("k.ptx", &own)], &[]);
+        assert!(human.contains("2 notes") && !human.contains("group"), "{human}");
+    }
+
+    #[test]
+    fn of_a_block_of_which_a_part_is_known_no_other_part_is_made_up() {
+        let told = |launch: &str| {
+            let source =
+                format!("extern \"C\" __global__ void k(int* p, int w);\nvoid run(int* p, int w) {{ {launch} }}\n");
+            let found = with_log(&[("k.cu", &source)], &kernel("", "x"), &[]);
+            found.into_iter().filter(|line| line.contains("[split-row-warps]")).collect::<Vec<String>>()
+        };
+        let all = ", and this check idles lanes at the end of each";
+        let row = "note[split-row-warps] a row of the block of `k` has 8 threads, and a warp covers as many rows as there \
+                   are, up to 4";
+        assert_eq!(told("k<<<9, dim3(8, w)>>>(p, w);"), [format!("{row}{all}")]);
+        assert_eq!(told("k<<<9, dim3(8, 2, w)>>>(p, w);"), [format!("{row}{all}")]);
+        // Whatever z is.
+        let sure = "note[split-row-warps] a warp of `k` covers 4 rows of its block, which has 8 threads in x";
+        assert_eq!(told("k<<<9, dim3(8, 4, w)>>>(p, w);"), [format!("{sure}{all}")]);
+        assert!(told("k<<<9, dim3(32, w)>>>(p, w);").is_empty());
+        assert!(told("k<<<9, dim3(w, 8)>>>(p, w);").is_empty());
     }
 
     #[test]

@@ -117,6 +117,11 @@ pub(super) fn with_log(files: &[(&str, &str)], log: &str, args: &[&str]) -> Vec<
         .collect()
 }
 
+/// What the report in full says of files, in one line.
+pub(super) fn human_with_args(files: &[(&str, &str)], args: &[&str]) -> String {
+    run_on(files, "", args).0.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// What the report in full says of sources and a log that are linted together, in one line.
 pub(super) fn human_with_log(files: &[(&str, &str)], log: &str) -> String {
     run_on(files, log, &[]).0.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -61,7 +61,7 @@ fn of_launches(context: &Context<'_>, hits: &mut Vec<Hit>) {
 /// Whether a launch is of one block that fits a warp, as serial work is, or that of a few values: there is no more to fill
 /// the warp with.
 fn fits_a_warp(block: BlockSize, site: &LaunchSite) -> bool {
-    block.threads() < LANES && site.grid == [Some(1); 3]
+    block.threads() < LANES && site.is_of_one
 }
 
 /// Whether a launch has no more threads in all than one block may have: it is over before idle lanes cost anything.
@@ -221,6 +221,12 @@ mod tests {
     fn one_block_that_fits_a_warp_is_meant_and_many_are_not() {
         assert!(launched("k<<<1, 1>>>(p);").is_empty());
         assert!(launched("k<<<1, 16>>>(p);").is_empty());
+        // As rodinia has it: what the helper makes of 1 is not known, and it is asked for one.
+        assert!(launched("k<<<grid2D(1), 1>>>(p);").is_empty());
+        assert!(launched("dim3 g = util::grid2D(1, 1); k<<<g, dim3(1)>>>(p);").is_empty());
+        for grid in ["n", "grid2D(n)", "grid2D(1, n)", "grid2D(1) * n", "grid2D()", "dim3(grid2D(1), n)", "grid2D(2)"] {
+            assert_eq!(launched(&format!("k<<<{grid}, 1>>>(p);")).len(), 1, "{grid}");
+        }
         assert!(launched("k<<<1, dim3(2, 2, 2)>>>(p);").is_empty());
         assert!(launched("k<<<dim3(1, 1), dim3(1)>>>(p);").is_empty());
         assert_eq!(launched("k<<<n, 1>>>(p);").len(), 1);

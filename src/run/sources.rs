@@ -7,7 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::analyse::{BranchQuotes, InlinedQuote, Numbers, line_of};
 use crate::discover::Sources;
 use crate::lanes::verdict::Advice;
-use crate::model::{NameId, Place, Quote, Report};
+use crate::model::{Files, NameId, Place, Quote, Report};
 use crate::parse::ptx::{Locations, Spot, Strings};
 use crate::suppress::{self, Remark, Scope};
 
@@ -33,7 +33,8 @@ pub(super) fn attach(report: &mut Report, numbers: &mut Numbers, sources: Source
     if wanted.is_empty() && branches.exchanges.is_empty() && !every {
         return;
     }
-    let mut lines = Lines { sources, known: HashMap::new(), strings: HashMap::new(), own: None, given: None };
+    let mut lines =
+        Lines { sources, known: HashMap::new(), strings: HashMap::new(), own: None, given: None, by_name: None };
     let mut quotes: Vec<Option<BranchQuotes>> = vec![None; branches.all.len()];
     for (at, module, own, barrier, locations, (is_source, waits_at)) in wanted {
         if is_source {
@@ -121,6 +122,8 @@ struct Lines {
     own: Option<File>,
     /// The numbers of the sources that were given, by their paths as the system has them.
     given: Option<HashMap<PathBuf, u32>>,
+    /// The same by the names that a compiler may have for them.
+    by_name: Option<Files>,
 }
 
 struct File {
@@ -183,8 +186,7 @@ impl Lines {
             let input = of.input;
             // One source after the other: what they hold may be more than there is room for.
             if self.own.as_ref().is_none_or(|own| own.input != input) {
-                let path = report.file_of(Place { input, ..Place::default() });
-                self.own = Some(File::new(input, self.sources.read(Path::new(path))));
+                self.own = Some(self.file_given(report, input));
             }
             return self.own.as_ref();
         }
@@ -245,25 +247,47 @@ impl Lines {
 
     fn find(&mut self, report: &mut Report, name: &[u8]) -> File {
         let shown = String::from_utf8_lossy(name).into_owned();
-        let path = self.sources.find(Path::new(&shown));
-        let text = path.as_ref().and_then(|path| self.sources.read(path));
-        let given = path.as_ref().and_then(|path| self.given(report, path));
-        let input = given.unwrap_or_else(|| {
-            report.sources.push(path.map_or(shown, |path| path.display().to_string()));
-            Place::SOURCE + u32::try_from(report.sources.len() - 1).unwrap_or(0)
-        });
-        File::new(input, text)
+        // What was given is that file, whether a search comes to it or not.
+        if let Some(given) = self.given(report).get(Path::new(&shown)).copied() {
+            return self.file_given(report, given);
+        }
+        let Some(path) = self.sources.find(Path::new(&shown)) else {
+            let by_name = self.by_name.get_or_insert_with(|| report.sources_by_name());
+            let given = by_name.find(name);
+            return match given {
+                Some(given) => self.file_given(report, given),
+                None => added(report, shown, None),
+            };
+        };
+        let same = std::fs::canonicalize(&path).ok().and_then(|path| self.given(report).get(&path).copied());
+        let text = self.sources.read(&path);
+        match same {
+            Some(given) => File::new(given, text),
+            None => added(report, path.display().to_string(), text),
+        }
     }
 
-    /// The number of a source that was given, which is the same file as the one at `path`.
-    fn given(&mut self, report: &Report, path: &Path) -> Option<u32> {
-        let given = self.given.get_or_insert_with(|| {
-            let named = |input: u32| report.file_of(Place { input, ..Place::default() });
+    /// The sources that were given, by their paths as the system has them.
+    fn given(&mut self, report: &Report) -> &HashMap<PathBuf, u32> {
+        self.given.get_or_insert_with(|| {
             let inputs = report.units.iter().map(|unit| unit.input);
-            inputs.filter_map(|input| Some((std::fs::canonicalize(named(input)).ok()?, input))).collect()
-        });
-        if given.is_empty() { None } else { given.get(&std::fs::canonicalize(path).ok()?).copied() }
+            inputs.filter_map(|input| Some((std::fs::canonicalize(path_of(report, input)).ok()?, input))).collect()
+        })
     }
+
+    fn file_given(&self, report: &Report, input: u32) -> File {
+        File::new(input, self.sources.read(path_of(report, input)))
+    }
+}
+
+/// A file that was not given, by the name that it is shown by.
+fn added(report: &mut Report, name: String, text: Option<Vec<u8>>) -> File {
+    report.sources.push(name);
+    File::new(Place::SOURCE + u32::try_from(report.sources.len() - 1).unwrap_or(0), text)
+}
+
+fn path_of(report: &Report, input: u32) -> &Path {
+    Path::new(report.file_of(Place { input, ..Place::default() }))
 }
 
 impl File {

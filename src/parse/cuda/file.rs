@@ -8,7 +8,7 @@ use super::code::Code;
 use super::declare::parameters as declared_by;
 use super::doubles::doubles;
 use super::fold::{Fold, is_constant_name};
-use super::heads::Head;
+use super::heads::{Head, is_upper};
 use super::launches::{Callee, Config, Launch};
 use super::lexer::Kind;
 use super::macros::Macros;
@@ -76,6 +76,7 @@ pub(super) struct FoundDeclaration {
     pub(super) is_template: bool,
     pub(super) is_macro_made: bool,
     pub(super) parameters: Option<u32>,
+    pub(super) template_parameters: Option<u32>,
     pub(super) line: Line,
     pub(super) extent: Range<usize>,
     pub(super) lines: (u32, u32),
@@ -109,6 +110,7 @@ pub(super) struct FoundBounds {
 pub(super) struct FoundLaunch {
     pub(super) callee: Option<Box<[u8]>>,
     pub(super) arguments: Option<Box<[u8]>>,
+    pub(super) passed: Option<u32>,
     pub(super) form: LaunchForm,
     pub(super) grid: [Term; 3],
     pub(super) block: [Term; 3],
@@ -348,7 +350,8 @@ impl Found<'_> {
             base,
             is_template: head.is_template,
             is_macro_made: head.is_macro_made,
-            parameters: parameters(head, code),
+            parameters: parameters(head, code, self.text),
+            template_parameters: head.template.clone().and_then(|template| count(code, self.text, template)),
             line: self.lines.line(self.text, line_bytes.start, line_bytes.end),
             extent,
             lines,
@@ -385,11 +388,14 @@ impl Found<'_> {
             }
         };
         let (callee, arguments) = callee(&launch.callee, fold);
+        // What the arguments of a macro stand for is not known.
+        let passed = launch.passed.clone().filter(|_| !in_macro).and_then(|passed| given(fold, passed));
         let at = bytes_of(code, &launch.at);
         let block_at = block_range.map(|range| bytes_of(code, &range));
         self.file.launches.push(FoundLaunch {
             callee,
             arguments,
+            passed,
             form: launch.form,
             grid,
             block,
@@ -474,21 +480,50 @@ impl Found<'_> {
 }
 
 /// How many parameters a head has; `None` where a pack, a macro or a directive leaves that open.
-fn parameters(head: &Head, code: &Code) -> Option<u32> {
-    let mut parts = super::launches::split(code, head.parameters.clone());
+fn parameters(head: &Head, code: &Code, text: &[u8]) -> Option<u32> {
+    // `void`, and what seems to be a type alone may be a macro that stands for several.
+    let is_one_word = head.parameters.len() == 1;
+    count(code, text, head.parameters.clone()).filter(|_| !is_one_word)
+}
+
+/// How many parts a list has; `None` where a pack, a macro or a directive leaves that open.
+fn count(code: &Code, text: &[u8], list: Range<usize>) -> Option<u32> {
+    if list.clone().any(|at| is_open(code, at)) {
+        return None;
+    }
+    let mut parts = super::launches::split(code, list);
     parts.retain(|part| !part.is_empty());
-    let is_open = |at: usize| matches!(code.kind(at), Kind::Ellipsis | Kind::Directive);
-    if head.parameters.clone().any(is_open) {
+    let is_macro = |part: &Range<usize>| part.len() == 1 && is_upper(code.text(part.start, text));
+    if parts.iter().any(is_macro) { None } else { u32::try_from(parts.len()).ok() }
+}
+
+/// How many arguments a kernel is given.
+fn given(fold: &mut Fold<'_>, list: Range<usize>) -> Option<u32> {
+    let code = fold.scopes.code;
+    if list.clone().any(|at| is_open(code, at)) {
         return None;
     }
-    // A macro may stand for several.
-    let is_one_word = |part: &std::ops::Range<usize>| part.len() == 1;
-    if let [one] = parts.as_slice()
-        && is_one_word(one)
-    {
-        return None;
+    let mut parts = super::launches::split(code, list);
+    parts.retain(|part| !part.is_empty());
+    if parts.iter().any(|part| may_be_several(fold, part)) { None } else { u32::try_from(parts.len()).ok() }
+}
+
+/// Whether an argument may be a macro that stands for several. What is spelled as one is not where it is a variable or a
+/// number.
+fn may_be_several(fold: &mut Fold<'_>, part: &Range<usize>) -> bool {
+    let code = fold.scopes.code;
+    let (first, is_word) = (code.text(part.start, fold.scopes.text), part.len() == 1);
+    let is_all = is_word || code.partner(part.start + 1) == Some(part.end - 1);
+    if !is_all || !is_upper(first) {
+        return false;
     }
-    u32::try_from(parts.len()).ok()
+    let is_declared = is_word && fold.scopes.find(first, part.start) != super::scopes::Meaning::Nothing;
+    let is_variable = is_declared && !fold.macros().has(first);
+    !is_variable && fold.number(part.clone()).known().is_none()
+}
+
+fn is_open(code: &Code, at: usize) -> bool {
+    matches!(code.kind(at), Kind::Ellipsis | Kind::Directive)
 }
 
 fn bytes_of(code: &Code, range: &Range<usize>) -> Range<usize> {

@@ -236,7 +236,7 @@ impl<'s> Fold<'s> {
                 Term::binary(op, left, self.evaluate(text, right, false).term())
             }
             What::Choice(condition, yes, no) => match self.evaluate(text, condition, false).term() {
-                Term::Unknown => Term::Unknown,
+                Term::Unknown | Term::OfOne => Term::Unknown,
                 Term::Known(0) => return self.evaluate(text, no, false),
                 Term::Known(_) => return self.evaluate(text, yes, false),
                 open => {
@@ -311,7 +311,11 @@ impl<'s> Fold<'s> {
                 let right = self.evaluate(text, arguments[1], true).term();
                 Value::One(Term::extreme(which, left, right))
             }
-            _ => Value::UNKNOWN,
+            _ => {
+                let mut is_one = |argument: &Id| self.evaluate(text, *argument, true) == Value::One(Term::Known(1));
+                let is_of_one = !arguments.is_empty() && arguments.iter().all(&mut is_one);
+                Value::One(if is_of_one { Term::OfOne } else { Term::Unknown })
+            }
         }
     }
 

@@ -119,6 +119,11 @@ impl Settler<'_> {
         [0, 1, 2].map(|axis| self.positive(&terms[axis]))
     }
 
+    /// Whether each of them is 1, or what a function makes of ones.
+    fn are_of_one(&mut self, terms: &[Term; 3]) -> bool {
+        terms.iter().all(|term| *term == Term::OfOne || self.number(term) == Some(1))
+    }
+
     fn stated(&mut self, term: Option<&Term>) -> Stated {
         let Some(term) = term else { return Stated::No };
         let number = self.number(term).and_then(|number| u32::try_from(number).ok());
@@ -164,6 +169,7 @@ impl Settler<'_> {
             is_template: found.is_template,
             is_macro_made: found.is_macro_made,
             parameters: found.parameters,
+            template_parameters: found.template_parameters,
             quote: quote(&found.line, input, report),
             span: found.line.span,
             extent: found.extent.clone(),
@@ -179,8 +185,10 @@ impl Settler<'_> {
         LaunchSite {
             callee: found.callee.as_ref().map(|callee| report.names.intern(callee)),
             arguments: found.arguments.as_ref().map(|arguments| report.names.intern(arguments)),
+            passed: found.passed,
             form: found.form,
             grid: self.three(&found.grid),
+            is_of_one: self.are_of_one(&found.grid),
             block: self.three(&found.block),
             impossible: self.impossible(&found.block, true).or_else(|| self.impossible(&found.grid, false)),
             dynamic_shared: self.bytes(&found.shared),

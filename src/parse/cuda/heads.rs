@@ -24,6 +24,8 @@ pub(super) struct Head {
     pub is_macro_made: bool,
     /// Whether it stands below a `template <…>` that has parameters.
     pub is_template: bool,
+    /// What stands between the angles of the only one of these.
+    pub template: Option<Range<usize>>,
     /// Whether it only names a kernel that is declared elsewhere: as a friend, or to be instantiated.
     pub is_mention: bool,
     /// What stands between the parentheses.
@@ -54,10 +56,11 @@ pub(super) fn head(code: &Code, text: &[u8], aliases: &Aliases, at: usize, in_ma
         in_macro,
     };
     reader.note(at);
-    let (start, is_template) = reader.before(at);
+    let (start, template) = reader.before(at);
     let Some(mut found) = reader.after(at) else { return Err(reader.here) };
     found.all.start = start;
-    found.is_template = is_template;
+    found.is_template = !template.is_empty();
+    found.template = <[Range<usize>; 1]>::try_from(template).ok().map(|[one]| one);
     found.is_kernel = reader.is_kernel;
     found.is_tile = reader.is_tile;
     found.is_mention = reader.is_mention && found.body.is_none();
@@ -102,10 +105,10 @@ impl<'h> Reader<'h> {
         self.may_hide_bounds |= meaning.bounds || names_bounds(word);
     }
 
-    /// Reads back to the beginning: its first token, and whether it has template parameters.
-    fn before(&mut self, at: usize) -> (usize, bool) {
+    /// Reads back to the beginning: its first token, and its lists of template parameters that are not empty.
+    fn before(&mut self, at: usize) -> (usize, Vec<Range<usize>>) {
         let mut start = at;
-        let mut is_template = false;
+        let mut template = Vec::new();
         for _ in 0..LONGEST.min(at) {
             let Some(last) = start.checked_sub(1) else { break };
             match self.code.kind(last) {
@@ -122,7 +125,7 @@ impl<'h> Reader<'h> {
                 Kind::Greater => {
                     let Some(open) = self.code.open_angle(last) else { break };
                     if open > 0 && self.word(open - 1) == b"template" {
-                        is_template |= open + 1 < last;
+                        template.extend((open + 1 < last).then_some(open + 1..last));
                         start = open - 1;
                     } else {
                         start = open;
@@ -134,7 +137,7 @@ impl<'h> Reader<'h> {
             start = last;
         }
         // What a macro before it without `;` stands for is not known: `DEFINE(x) __global__ void k();` begins behind it.
-        (start, is_template)
+        (start, template)
     }
 
     /// Reads on to the body or the end.
@@ -239,6 +242,7 @@ impl<'h> Reader<'h> {
             written: start..written_end,
             is_macro_made,
             is_template: false,
+            template: None,
             is_mention: false,
             parameters,
             body: None,

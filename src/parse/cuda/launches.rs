@@ -21,6 +21,8 @@ pub(super) struct Launch {
     pub at: Range<usize>,
     /// What it is given.
     pub config: Config,
+    /// The arguments of the kernel, where they stand there.
+    pub passed: Option<Range<usize>>,
 }
 
 /// What is launched.
@@ -75,7 +77,8 @@ pub(super) fn chevrons(code: &Code, text: &[u8], at: usize, in_macro: bool) -> O
     let (block, grid) = (parts.swap_remove(1), parts.swap_remove(0));
     let (callee, start) = callee_before(code, text, at);
     let config = Config::Values { grid, block, shared };
-    Some(Launch { callee, form: LaunchForm::Chevrons, at: start..at, config })
+    let passed = code.partner(close + 3).filter(|_| code.kind(close + 3) == Kind::ParenOpen).map(|end| close + 4..end);
+    Some(Launch { callee, form: LaunchForm::Chevrons, at: start..at, config, passed })
 }
 
 /// What stands between `<<<` and `>>>`, split at commas, and the first `>`. A `<` opens a list of template arguments, or
@@ -233,25 +236,26 @@ pub(super) fn call(code: &Code, text: &[u8], at: usize) -> Option<Launch> {
     let values = |grid: usize, block: usize, shared: usize| {
         Some(Config::Values { grid: part(grid)?, block: part(block)?, shared: Some(part(shared)?) })
     };
-    let (kernel, config) = match word {
+    // From the argument with this number on.
+    let rest = |first: usize| Some(part(first).map_or(close, |first| first.start)..close);
+    let (kernel, config, passed) = match word {
         b"cudaLaunchKernel" | b"hipLaunchKernel" | b"cudaLaunchCooperativeKernel" | b"hipLaunchCooperativeKernel" => {
             let shared = part(4);
-            (part(0)?, Config::Values { grid: part(1)?, block: part(2)?, shared })
+            (part(0)?, Config::Values { grid: part(1)?, block: part(2)?, shared }, None)
         }
-        b"hipLaunchKernelGGL" => (part(0)?, values(1, 2, 3)?),
-        b"cudaLaunchKernelEx" | b"cudaLaunchKernelExC" | b"hipLaunchKernelExC" => {
-            (part(1)?, Config::Structure(part(0)?))
-        }
+        b"hipLaunchKernelGGL" => (part(0)?, values(1, 2, 3)?, rest(5)),
+        b"cudaLaunchKernelEx" => (part(1)?, Config::Structure(part(0)?), rest(2)),
+        b"cudaLaunchKernelExC" | b"hipLaunchKernelExC" => (part(1)?, Config::Structure(part(0)?), None),
         b"cuLaunchKernel" | b"cuLaunchCooperativeKernel" | b"hipModuleLaunchKernel" => {
             let grid = [part(1)?, part(2)?, part(3)?];
             let block = [part(4)?, part(5)?, part(6)?];
-            (0..0, Config::Numbers { grid, block, shared: part(7)? })
+            (0..0, Config::Numbers { grid, block, shared: part(7)? }, None)
         }
         b"triple_chevron" => return thrust(code, text, at, open, parts),
         _ => return None,
     };
     let callee = if kernel.is_empty() { None } else { named(code, text, kernel) };
-    Some(Launch { callee: callee.unwrap_or(Callee::Other), form: LaunchForm::Call, at: at..close + 1, config })
+    Some(Launch { callee: callee.unwrap_or(Callee::Other), form: LaunchForm::Call, at: at..close + 1, config, passed })
 }
 
 /// `triple_chevron(grid, block, shared, stream).doit(kernel, …)`
@@ -266,10 +270,12 @@ fn thrust(code: &Code, text: &[u8], at: usize, open: usize, parts: Vec<Range<usi
         return None;
     }
     let close = code.partner(behind + 2).filter(|close| *close > behind)?;
-    let kernel = split(code, behind + 3..close).into_iter().next();
+    let mut parts = split(code, behind + 3..close).into_iter();
+    let kernel = parts.next();
+    let passed = Some(parts.next().map_or(close, |first| first.start)..close);
     let callee = kernel.and_then(|kernel| named(code, text, kernel)).unwrap_or(Callee::Other);
     let config = Config::Values { grid, block, shared };
-    Some(Launch { callee, form: LaunchForm::Call, at: at..close + 1, config })
+    Some(Launch { callee, form: LaunchForm::Call, at: at..close + 1, config, passed })
 }
 
 /// Tokens split at their commas, those within brackets and template arguments apart.

@@ -9,6 +9,8 @@ pub(super) enum Term {
     Known(i64),
     /// It follows from constants that the file does not define.
     Open(Box<Open>),
+    /// It is what a function makes of ones and of nothing else, which is not known, and stands for one of what is counted.
+    OfOne,
     /// Nothing is known of it.
     #[default]
     Unknown,
@@ -62,6 +64,7 @@ impl Value {
     pub(super) fn dimensions(self) -> [Term; 3] {
         match self {
             Value::One(Term::Unknown) => Default::default(),
+            Value::One(Term::OfOne) => [Term::OfOne, Term::OfOne, Term::OfOne],
             Value::One(Term::Known(number)) => [Term::Known(number), Term::Known(1), Term::Known(1)],
             // What is not known may be a `dim3` after all.
             Value::One(open) => {
@@ -91,7 +94,7 @@ impl Term {
     pub(super) fn unary(op: Unary, of: Term) -> Term {
         match of {
             Term::Known(number) => unary(op, number).map_or(Term::Unknown, Term::Known),
-            Term::Unknown => Term::Unknown,
+            Term::Unknown | Term::OfOne => Term::Unknown,
             open => Term::Open(Box::new(Open::Unary(op, open))),
         }
     }
@@ -99,7 +102,7 @@ impl Term {
     pub(super) fn binary(op: Binary, left: Term, right: Term) -> Term {
         match (left, right) {
             (Term::Known(left), Term::Known(right)) => binary(op, left, right).map_or(Term::Unknown, Term::Known),
-            (Term::Unknown, _) | (_, Term::Unknown) => Term::Unknown,
+            (Term::Unknown | Term::OfOne, _) | (_, Term::Unknown | Term::OfOne) => Term::Unknown,
             (left, right) => Term::Open(Box::new(Open::Binary(op, left, right))),
         }
     }
@@ -110,7 +113,7 @@ impl Term {
                 Extreme::Smallest => left.min(right),
                 Extreme::Largest => left.max(right),
             }),
-            (Term::Unknown, _) | (_, Term::Unknown) => Term::Unknown,
+            (Term::Unknown | Term::OfOne, _) | (_, Term::Unknown | Term::OfOne) => Term::Unknown,
             (left, right) => Term::Open(Box::new(Open::Extreme(which, left, right))),
         }
     }
@@ -119,9 +122,9 @@ impl Term {
         match condition {
             Term::Known(0) => no(),
             Term::Known(_) => yes(),
-            Term::Unknown => Term::Unknown,
+            Term::Unknown | Term::OfOne => Term::Unknown,
             open => match (yes(), no()) {
-                (Term::Unknown, _) | (_, Term::Unknown) => Term::Unknown,
+                (Term::Unknown | Term::OfOne, _) | (_, Term::Unknown | Term::OfOne) => Term::Unknown,
                 (yes, no) => Term::Open(Box::new(Open::Choice(open, yes, no))),
             },
         }
@@ -141,7 +144,7 @@ impl Term {
     pub(super) fn settled(&self, constant: &mut dyn FnMut(&[u8]) -> Option<i64>) -> Option<i64> {
         let open = match self {
             Term::Known(number) => return Some(*number),
-            Term::Unknown => return None,
+            Term::Unknown | Term::OfOne => return None,
             Term::Open(open) => open,
         };
         match &**open {

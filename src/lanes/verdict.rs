@@ -695,7 +695,7 @@ mod tests {
     fn short_sides_are_predicated_or_not_worth_a_word() {
         let odd = split(|thread| (thread % 2) as u64);
         let sides = |one: f64, two: f64, has: Traits| {
-            let side = |weight| Side { weight, has };
+            let side = |weight| Side { weight, has, ..Side::default() };
             told(&Evidence { sides: Some((side(one), side(two))), ..evidence(odd) })
         };
         assert_eq!(sides(3.0, 3.0, Traits::default()).0, Verdict::PredicatedShort);
@@ -780,7 +780,7 @@ mod tests {
     fn a_leader_that_starts_a_copy_is_silent() {
         let leader = split(|thread| u64::from(thread % 32 == 0));
         let advice = |has| {
-            let sides = Some((Side { weight: 90.0, has }, Side::default()));
+            let sides = Some((Side { weight: 90.0, has, ..Side::default() }, Side::default()));
             told(&Evidence { sides, ..evidence(leader) }).2
         };
         assert_eq!((advice(Traits::STORE), advice(Traits::ASYNC)), (Advice::Note, Advice::Silent));

@@ -199,8 +199,10 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     let mut look =
         Look { task, given: &given, left: task.budget.function, budget: task.budget, strides: None, parting: None };
     let all = || blocks.iter().copied().enumerate();
-    for (at, block) in all() {
-        look.by_index(block, &mut found[at], &mut evaluators);
+    // Where there is too much to follow, barriers come first: what is wrong there is more than slow.
+    let (barriers, others): (Vec<usize>, Vec<usize>) = (0..found.len()).partition(|at| found[*at].missed.is_some());
+    for at in barriers.into_iter().chain(others) {
+        look.by_index(blocks[at], &mut found[at], &mut evaluators);
     }
     // What a guard decides is told of its loop, unless all lanes that come there leave that together.
     let parting = parting_loops(&look, &found, &blocks);
@@ -759,7 +761,7 @@ fn is_beneath_notice(branch: &Branch, is_source: bool) -> bool {
     let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
     let heavy = Traits::CALL.and(Traits::SLOW);
     let light = if is_source {
-        less < super::source::SIDE
+        !super::source::may_lose_enough(taken, other)
     } else {
         more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy)
     };

@@ -508,7 +508,13 @@ fn loss_of_parted(split: &Split, sides: Option<(Side, Side)>) -> f64 {
     if !is_mostly_one(less) {
         return less;
     }
-    more * if taken.weight > other.weight { 1.0 - split.taking } else { split.taking }
+    more * idle(split, taken, other)
+}
+
+/// The share of lanes that wait while the heavier side runs, in warps that part.
+#[must_use]
+pub fn idle(split: &Split, taken: Side, other: Side) -> f64 {
+    if taken.weight > other.weight { 1.0 - split.taking } else { split.taking }
 }
 
 /// Why lanes part, whatever it costs.

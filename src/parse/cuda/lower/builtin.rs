@@ -5,9 +5,9 @@ use memchr::memmem;
 use super::super::expr::{Binary, Id, List, What};
 use super::super::lexer::Kind;
 use super::super::statement::Tokens;
-use super::{Device, library};
 use super::follow::Lowering;
 use super::value::{Group, Type, Value, Variable};
+use super::{Device, library};
 
 /// Bytes of a function of the file that is read in place of its call, at most.
 const SHORT: usize = 300;

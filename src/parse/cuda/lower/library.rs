@@ -55,8 +55,19 @@ fn of_mathematics(name: &[u8]) -> Option<u32> {
 /// `float4`, `uint2` and the like, which are put together of what is in registers.
 fn is_vector(name: &[u8]) -> bool {
     const OF: [&[u8]; 13] = [
-        b"float", b"double", b"int", b"uint", b"char", b"uchar", b"short", b"ushort", b"long", b"ulong", b"longlong",
-        b"ulonglong", b"dim",
+        b"float",
+        b"double",
+        b"int",
+        b"uint",
+        b"char",
+        b"uchar",
+        b"short",
+        b"ushort",
+        b"long",
+        b"ulong",
+        b"longlong",
+        b"ulonglong",
+        b"dim",
     ];
     match name {
         [of @ .., b'1'..=b'4'] => OF.contains(&of),

@@ -888,3 +888,34 @@ fn shared_cases(value: &Value, active: &Value, extent: Extent, cases: &[u64]) ->
     }
     if all > 0.0 { shared / all } else { 0.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SHAPE, with_code};
+    use super::*;
+
+    #[test]
+    fn where_there_is_too_much_to_follow_barriers_are_followed_first() {
+        let work = "neg.s32 %r9, %r9; ".repeat(20);
+        let part =
+            |at: u32| format!("rem.u32 %r2, %r1, {}; setp.eq.u32 %p1, %r2, 0; @%p1 bra A{at}; {work} A{at}: ", at + 3);
+        let many: String = (0..40).map(part).collect();
+        let waits = "and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0; @%p1 bra B; bar.sync 0; B:";
+        with_code(&format!("mov.u32 %r1, %tid.x; {many} {waits} {work} ret;"), |code| {
+            let task = Task {
+                code,
+                shape: SHAPE,
+                shape_known: true,
+                arguments: &Arguments::default(),
+                budget: Budget { branch: 100_000, function: 100_000 },
+                which: Which::ByIndex,
+                is_source: false,
+                callees: &|_| None,
+            };
+            let found = branches(&task, &|_| false).branches;
+            let verdict = |branch: &Branch| branch.judgement.map(|judgement| judgement.verdict);
+            assert!(found.iter().any(|branch| branch.judgement.is_none()), "the budget is for all of them");
+            assert_eq!(found.last().and_then(verdict), Some(Verdict::BarrierInDivergent));
+        });
+    }
+}

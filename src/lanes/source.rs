@@ -262,12 +262,17 @@ mod tests {
         // Of opencv_contrib's NCVBroxOpticalFlow and magma's hemm_template_device; nvcc's PTX has no branch.
         let clamped = "__device__ void el(const float* g, float* o, int is, int i, int w) { i = max(i, -i - 1); \
                        i = min(i, w - i + w - 1); o[is] = g[i]; }";
+        let rooted = "__device__ void el(float* s, int i, float v) { s[i] = fmaxf(v, 0.0f) + sqrtf(v); }";
+        let ratio = "__device__ float fn(float a, float b) { float c = a / b; return c * c + sqrtf(a); }";
         let silent = [
             (clamped, "el(g, o, t + 2, i, w);", "el(g, o, t + 3, i - 7, w);"),
             ("", "o[t] = conj(g[i]) + 1.f;", "o[t] = real(g[i + 1] * g[i]);"),
             ("__device__ float f(float x) { return other(x); }", "o[t] = f(g[i]);", "o[t + 1] = f(g[i] * g[i + 1]);"),
             ("", "o[t] = floorf(g[i] / g[t]) * g[t];", "o[t] = floorf(g[i] / g[t]) * g[t] + g[t];"),
             ("", "o[i] = g[i] % 7;", "o[i] = g[i + 1] % 9 + 5;"),
+            (rooted, "el(o, i, g[i]);", "el(o, i + 7, g[i + 1]);"),
+            ("", "o[i] = g[i] / g[i + 3] + sqrtf(g[t]);", "o[i + 7] = g[i * 2 + 1] / g[t] + sqrtf(g[t + 5]);"),
+            (ratio, "x = fn(g[i], g[t]); x = fn(x, g[t + 1]);", "x = fn(g[i + 9], g[t - 1]); x = fn(x, g[t * 3]);"),
         ];
         for (helper, one, two) in silent {
             assert_eq!(found(&parting(helper, one, two)), [], "{one}");

@@ -523,7 +523,10 @@ fn is_block_barrier(template: &[u8]) -> bool {
 }
 
 /// Whether a name is likely that of a type, so that it converts and calls nothing.
-fn is_type(name: &[u8]) -> bool {
+pub(super) fn is_type(name: &[u8]) -> bool {
+    if matches!(name, b"float" | b"double" | b"int" | b"unsigned" | b"half" | b"char" | b"bool" | b"size_t") {
+        return true;
+    }
     let is_letter = name.len() <= 2 && name.first().is_some_and(u8::is_ascii_uppercase);
     is_letter || [&b"_t"[..], b"_type", b"Type", b"_T"].iter().any(|end| name.ends_with(end))
 }

@@ -482,36 +482,6 @@ impl<'l, 'u> Lowering<'l, 'u> {
         }
     }
 
-    /// Whether two pieces of code do the same with other values: they have the same tokens, and call the same. Or one of
-    /// them does what the other does and then a little more, which a compiler does before they part.
-    fn are_alike(&self, one: Tokens, two: Tokens) -> bool {
-        let (one, two) = (self.bare(one), self.bare(two));
-        let (short, long) = if one.1 - one.0 <= two.1 - two.0 { (one, two) } else { (two, one) };
-        let (common, more) = (short.1 - short.0, (long.1 - long.0) - (short.1 - short.0));
-        let text = self.text();
-        let is_alike = |at: usize| {
-            let (one, two) = (self.tokens[short.0 + at], self.tokens[long.0 + at]);
-            let is_called = self.kind_at(short.0 + at + 1) == Some(Kind::ParenOpen);
-            one.kind == two.kind && (more == 0 && !is_called || one.of(text) == two.of(text))
-        };
-        let parts = |at: usize| matches!(self.word_at(at), b"for" | b"while" | b"do" | b"if" | b"switch");
-        more <= common
-            && (0..common).all(is_alike)
-            && (more == 0 || !(long.0..long.1).any(parts))
-            && !(long.0..long.1).any(|at| memchr::memmem::find(self.word_at(at), b"sync").is_some())
-    }
-
-    /// The tokens of a statement without braces around it and without what ends it.
-    fn bare(&self, (mut from, mut to): Tokens) -> Tokens {
-        if self.kind_at(from) == Some(Kind::BraceOpen) && to > from + 1 {
-            (from, to) = (from + 1, to - 1);
-        }
-        while to > from && self.kind_at(to - 1) == Some(Kind::Semicolon) {
-            to -= 1;
-        }
-        (from, to)
-    }
-
     fn looped(&mut self, body: &Body, tokens: Tokens, (condition, step): (Tokens, Tokens), inner: statement::Id) {
         let extent = self.extent(tokens);
         let place = self.file.place(extent.start);

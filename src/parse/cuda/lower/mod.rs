@@ -3,6 +3,7 @@
 //! Integers are followed; whatever is not understood is loaded from an unknown place, so that it counts as data. Only those
 //! functions are lowered in which a branch may have something to report.
 
+mod alike;
 mod builtin;
 mod callers;
 mod chain;

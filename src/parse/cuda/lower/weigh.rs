@@ -9,6 +9,7 @@ use super::super::lexer::{Kind, Token};
 use super::emit::Output;
 use super::follow::Lowering;
 use super::{File, Unit};
+use crate::model::{Jump, Way};
 use crate::parse::ptx::{Body, Code, Op, TRIPS, weight};
 
 /// What a call costs.
@@ -18,11 +19,13 @@ pub(super) struct Weight {
     pub(super) known: u32,
     /// Calls in it of which nothing is known.
     pub(super) guesses: u32,
+    /// Whether there is but one way through it, all of which is seen.
+    pub(super) is_straight: bool,
 }
 
 impl Weight {
     /// That of a call of which nothing is known.
-    pub(super) const GUESS: Weight = Weight { known: 0, guesses: 1 };
+    pub(super) const GUESS: Weight = Weight { known: 0, guesses: 1, is_straight: false };
 }
 
 /// The weights of what a file defines, as far as they were asked for.
@@ -116,7 +119,11 @@ impl<'u> Weights<'u> {
         let (from, to) = self.body(file, name)?;
         let parameters = file.by_name.get(name).copied().flatten().map(|one| file.tokens(&one.parameters));
         let output = Lowering::alone(file, &(from..to), &parameters.unwrap_or_default())?;
-        weight_of(&output)
+        let weight = weight_of(&output)?;
+        let tokens = file.tokens(&(from..to));
+        let mut named = self.named(file, &tokens);
+        let is_straight = weight.is_straight && named.all(|name| self.of(name).is_straight);
+        Some(Weight { is_straight, ..weight })
     }
 }
 
@@ -143,7 +150,13 @@ fn weight_of(output: &Output) -> Option<Weight> {
         reason = "cut to what is small, and no less than 0"
     )]
     let whole = |weight: f64, most: u32| weight.round().clamp(0.0, f64::from(most)) as u32;
-    Some(Weight { known: whole(all, MOST), guesses: whole(guesses, MOST_GUESSES) })
+    let is_straight = guesses == 0.0 && code.flow.jumps.iter().all(goes_one_way);
+    Some(Weight { known: whole(all, MOST), guesses: whole(guesses, MOST_GUESSES), is_straight })
+}
+
+/// Whether a jump leads on, whatever is computed.
+fn goes_one_way(jump: &Jump) -> bool {
+    !jump.guarded && !matches!(jump.way, Way::To(to) if to <= jump.at)
 }
 
 /// For each instruction by how many more loops it is held than the one before it. A loop reaches from where something jumps
@@ -218,7 +231,7 @@ mod tests {
     }
 
     fn known(known: u32) -> Weight {
-        Weight { known, guesses: 0 }
+        Weight { known, guesses: 0, is_straight: true }
     }
 
     #[test]
@@ -248,9 +261,9 @@ mod tests {
         assert_eq!((weight(circle, "A").guesses, weight(circle, "B").guesses), (4, 4));
         let wide: String =
             (0..40).map(|at| format!("#define M{at}(x) {}\n", format!("M{}(x); ", at + 1).repeat(50))).collect();
-        assert_eq!(weight(&wide, "M0"), Weight { known: 0, guesses: MOST_GUESSES });
+        assert_eq!(weight(&wide, "M0"), Weight { guesses: MOST_GUESSES, ..Weight::GUESS });
         let deep: String =
             (0..20_000).map(|at| format!("__device__ int f{at}(int x) {{ return f{}(x) + 1; }}\n", at + 1)).collect();
-        assert_eq!(weight(&deep, "f0"), Weight { known: MOST, guesses: 1 });
+        assert_eq!(weight(&deep, "f0"), Weight { known: MOST, ..Weight::GUESS });
     }
 }

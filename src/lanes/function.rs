@@ -200,8 +200,10 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
     let mut look =
         Look { task, given: &given, left: task.budget.function, budget: task.budget, strides: None, parting: None };
     let all = || blocks.iter().copied().enumerate();
-    for (at, block) in all() {
-        look.by_index(block, &mut found[at], &mut evaluators);
+    // Where there is too much to follow, barriers come first: what is wrong there is more than slow.
+    let (barriers, others): (Vec<usize>, Vec<usize>) = (0..found.len()).partition(|at| found[*at].missed.is_some());
+    for at in barriers.into_iter().chain(others) {
+        look.by_index(blocks[at], &mut found[at], &mut evaluators);
     }
     // A barrier that nobody comes to makes nobody wait.
     let waits = |branch: &Branch| branch.judgement.is_some_and(|one| one.verdict == Verdict::BarrierInDivergent);
@@ -818,7 +820,7 @@ fn is_beneath_notice(branch: &Branch, is_source: bool) -> bool {
     let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
     let heavy = Traits::CALL.and(Traits::SLOW);
     let light = if is_source {
-        less < super::source::SIDE
+        !super::source::may_lose_enough(taken, other)
     } else {
         more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy)
     };
@@ -944,4 +946,35 @@ fn shared_cases(value: &Value, active: &Value, extent: Extent, cases: &[u64]) ->
         }
     }
     if all > 0.0 { shared / all } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SHAPE, with_code};
+    use super::*;
+
+    #[test]
+    fn where_there_is_too_much_to_follow_barriers_are_followed_first() {
+        let work = "neg.s32 %r9, %r9; ".repeat(20);
+        let part =
+            |at: u32| format!("rem.u32 %r2, %r1, {}; setp.eq.u32 %p1, %r2, 0; @%p1 bra A{at}; {work} A{at}: ", at + 3);
+        let many: String = (0..40).map(part).collect();
+        let waits = "and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0; @%p1 bra B; bar.sync 0; B:";
+        with_code(&format!("mov.u32 %r1, %tid.x; {many} {waits} {work} ret;"), |code| {
+            let task = Task {
+                code,
+                shape: SHAPE,
+                shape_known: true,
+                arguments: &Arguments::default(),
+                budget: Budget { branch: 100_000, function: 100_000 },
+                which: Which::ByIndex,
+                is_source: false,
+                callees: &|_| None,
+            };
+            let found = branches(&task, &|_| false).branches;
+            let verdict = |branch: &Branch| branch.judgement.map(|judgement| judgement.verdict);
+            assert!(found.iter().any(|branch| branch.judgement.is_none()), "the budget is for all of them");
+            assert_eq!(found.last().and_then(verdict), Some(Verdict::BarrierInDivergent));
+        });
+    }
 }

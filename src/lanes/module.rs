@@ -252,6 +252,9 @@ impl<'m> Plan<'m> {
         };
         let mut branches = agreed(found, among);
         told_at_loop(&mut branches);
+        if is_source {
+            branches.iter_mut().for_each(super::source::settle_shapes);
+        }
         let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();
         let locations =
             Locations::of(&self.module.text, body, &statements, &|file| self.module.is_header_of_toolkit(file));

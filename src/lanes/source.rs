@@ -1,9 +1,36 @@
 //! What may be said of a branch that was read off a source, without what a compiler makes of it: less, and less surely.
 
-use super::verdict::{Advice, Confidence, Evidence, IDLE, Judgement, Verdict};
+use super::cost::Side;
+use super::function::Branch;
+use super::verdict::{Advice, Confidence, Evidence, IDLE, Judgement, Verdict, idle, is_mostly_one};
 
 /// The smaller of two sides from which on a split is worth a word: merging, predication and folding cannot be seen.
-pub const SIDE: f64 = 24.0;
+const SIDE: f64 = 24.0;
+
+/// The only side from which on that is so: what a compiler makes of it may be a part of what it looks like.
+const ONLY: f64 = 64.0;
+
+/// The share of lanes that have to idle meanwhile.
+const IDLING: f64 = 0.25;
+
+/// How loud a source may be about sides, where this share of the lanes idles while the heavier one runs. What can be seen of
+/// them has to be enough, and most of them: a call of what is not seen may come to next to nothing.
+fn loudest(taken: Side, other: Side, idle: f64) -> Advice {
+    let (less, more) = if taken.weight <= other.weight { (taken, other) } else { (other, taken) };
+    let is_seen = |side: Side, least: f64| side.known() >= least && side.guessed <= side.weight / 2.0;
+    let advice = if is_mostly_one(less.weight) { Advice::Note } else { Advice::Warn };
+    let is_enough = match advice {
+        Advice::Warn => is_seen(less, SIDE) && more.known() >= SIDE,
+        _ => is_seen(more, ONLY) && idle >= IDLING,
+    };
+    if is_enough { advice } else { Advice::Silent }
+}
+
+/// Whether sides are so heavy that a source tells that lanes lose enough, whatever share of them does.
+#[must_use]
+pub fn may_lose_enough(taken: Side, other: Side) -> bool {
+    loudest(taken, other, 1.0) > Advice::Silent
+}
 
 /// The judgement on a branch of a source, of one that would hold for compiled code.
 #[must_use]
@@ -28,17 +55,34 @@ pub fn of_source(evidence: &Evidence, judged: Judgement) -> Judgement {
         }
         Verdict::DivergentIndex if evidence.is_loop || evidence.several => judged,
         Verdict::DivergentIndex => {
-            let less = evidence.sides.map_or(0.0, |(taken, other)| taken.weight.min(other.weight));
-            if less >= SIDE { judged } else { silent("lanes part, and a source does not tell that they lose enough") }
+            let loudest = evidence
+                .sides
+                .map_or(Advice::Silent, |(taken, other)| loudest(taken, other, idle(&evidence.index, taken, other)));
+            match loudest {
+                Advice::Warn => judged,
+                // What hangs on more than a source hides as well is worth no word.
+                Advice::Note if judged.advice == Advice::Warn => Judgement { advice: Advice::Note, ..judged },
+                _ => silent("lanes part, and a source does not tell that they lose enough"),
+            }
         }
         _ => silent(judged.reason),
+    }
+}
+
+/// Takes back what is said of one side where it hangs on the block's shape: a source tells too little of it for that.
+pub fn settle_shapes(branch: &mut Branch) {
+    let is_one_sided =
+        branch.sides.is_some_and(|(taken, other)| is_mostly_one(taken.weight.min(other.weight)) && !branch.is_loop);
+    let Some(judgement) = branch.judgement.as_mut().filter(|_| is_one_sided && branch.ways == 2) else { return };
+    if judgement.verdict == Verdict::DivergentIndex && judgement.confidence == Confidence::Low {
+        judgement.advice = Advice::Silent;
+        judgement.reason = "lanes part in some shapes of the block, and a source does not tell that they lose enough";
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Shape;
-    use super::super::cost::Side;
     use super::super::function::Which;
     use super::super::module::{Shapes, Told, look};
     use super::super::value::{ALL, Extent, Value};
@@ -86,9 +130,35 @@ mod tests {
     fn a_source_is_less_sure_and_asks_for_more_on_both_sides() {
         assert_eq!(told(&evidence(24.0)), (Verdict::DivergentIndex, Confidence::Medium, Advice::Warn));
         assert_eq!(told(&evidence(23.0)).2, Advice::Silent);
-        let one = Side { weight: 100.0, ..Side::default() };
-        let one_sided = Evidence { sides: Some((one, Side::default())), ..evidence(24.0) };
-        assert_eq!(told(&one_sided).2, Advice::Silent);
+    }
+
+    #[test]
+    fn of_one_side_a_source_asks_for_more_and_says_less() {
+        let of = |weight: f64, guessed: f64| {
+            let one = Side { weight, guessed, ..Side::default() };
+            Evidence { sides: Some((one, Side::default())), ..evidence(24.0) }
+        };
+        assert_eq!(told(&of(64.0, 0.0)), (Verdict::DivergentIndex, Confidence::Medium, Advice::Note));
+        assert_eq!(told(&of(63.0, 0.0)).2, Advice::Silent);
+        let few_idle = |lanes: usize| {
+            let extent = Extent { threads: 256, environments: ALL };
+            let some = Value::of_threads(extent, |thread| u64::from(thread % 32 >= lanes));
+            let index = Split::count(&some, &Value::constant(1), extent, false);
+            told(&Evidence { index, data: index, ..of(640.0, 0.0) }).2
+        };
+        assert_eq!((few_idle(7), few_idle(8)), (Advice::Silent, Advice::Note));
+        // Blocks of which nothing tells the shape.
+        assert_eq!(told(&Evidence { shape_known: false, ..of(64.0, 0.0) }).2, Advice::Silent);
+    }
+
+    #[test]
+    fn what_calls_are_taken_to_cost_makes_no_finding() {
+        let of = |weight: f64, guessed: f64| {
+            let side = Side { weight, guessed, ..Side::default() };
+            told(&Evidence { sides: Some((side, side)), ..evidence(24.0) }).2
+        };
+        assert_eq!((of(44.0, 20.0), of(43.0, 20.0)), (Advice::Warn, Advice::Silent));
+        assert_eq!((of(60.0, 30.0), of(60.0, 31.0)), (Advice::Warn, Advice::Silent));
     }
 
     #[test]
@@ -100,8 +170,8 @@ mod tests {
         assert_eq!(told(&Evidence { data, ..barrier }).2, Advice::Silent);
     }
 
-    /// Verdict and advice of each branch that is worth a word, with its line, in blocks of 256 threads.
-    fn found(source: &str) -> Vec<(u32, Verdict, Advice)> {
+    /// The branches of a source with their lines, in blocks of 256 threads.
+    fn branches(source: &str, which: Which) -> Vec<(u32, Branch)> {
         let text = source.as_bytes();
         let functions = lower::functions(text, &[]);
         let constants = |name: &[u8]| (name == b"TILE").then_some(16);
@@ -114,13 +184,117 @@ mod tests {
             let shape = Shape { x: 256, y: 1, z: 1, is_entry: true };
             Some(Shapes { all: vec![shape], known: true, assumed: false, told: Told::Fully, part: [None; 3] })
         };
-        let looked = look(&module, &names, &shapes, Which::ByIndex);
-        let all = looked.iter().flat_map(|one| one.branches.iter().zip(&one.locations));
-        all.filter_map(|(branch, place)| {
+        let looked = look(&module, &names, &shapes, which);
+        let line = |place: Option<Locations>| place.map_or(0, |place| place.outer.line);
+        let all = looked.into_iter().flat_map(|one| one.branches.into_iter().zip(one.locations));
+        all.map(|(branch, place)| (line(place), branch)).collect()
+    }
+
+    /// Verdict and advice of each branch that is worth a word, with its line.
+    fn found(source: &str) -> Vec<(u32, Verdict, Advice)> {
+        let all = branches(source, Which::ByIndex).into_iter().filter_map(|(line, branch)| {
             let judgement = branch.judgement.filter(|judgement| judgement.advice > Advice::Silent)?;
-            Some((place.map_or(0, |place| place.outer.line), judgement.verdict, judgement.advice))
-        })
-        .collect()
+            Some((line, judgement.verdict, judgement.advice))
+        });
+        all.collect()
+    }
+
+    /// A kernel in which every second lane does one thing and the others another, behind a function that they may call.
+    fn parting(helper: &str, one: &str, two: &str) -> String {
+        format!(
+            "{helper}\n__global__ void k(const float* g, float* o, int n, int w) {{ int t = threadIdx.x, i = blockIdx.x * 256 + t;\n\
+             if (t % 2) {{ {one} }} else {{ {two} }} }}"
+        )
+    }
+
+    /// What the first side of its branch weighs.
+    fn weight(helper: &str, one: &str) -> f64 {
+        let all = branches(&parting(helper, one, "for (int q = 0; q < n; q++) o[q + 3] += g[q] * 3.f;"), Which::All);
+        let sides = all.iter().find(|(line, _)| *line == 3).and_then(|(_, branch)| branch.sides);
+        sides.map_or(0.0, |(_, other)| other.weight)
+    }
+
+    #[test]
+    fn a_helper_weighs_what_its_text_weighs_in_its_place() {
+        for body in [
+            "o[i] = max(i, 3);",
+            "o[i] = float(i);",
+            "o[i] = sqrtf(x);",
+            "o[i] = make_float2(x, x).x;",
+            "assert(i > 0); o[i] = x;",
+            "float v(x); o[i] = v;",
+            "for (int j = 0; j < 64; j++) o[i + j] = o[j] * x;",
+            "o[i] = sinf(x) / o[i + 1];",
+            "o[i] = o[i % 7] + i / 7;",
+        ] {
+            let helper = format!("__device__ void el(float* o, int i, float x) {{ {body} }}");
+            let (called, inline) =
+                (weight(&helper, "float x = g[i]; el(o, i, x);"), weight("", &format!("float x = g[i]; {body}")));
+            assert!((called - inline).abs() <= 3.0, "{body}: {called} where it is called, {inline} in its place");
+        }
+    }
+
+    #[test]
+    fn a_function_of_the_library_weighs_what_a_compiler_makes_of_it() {
+        // What nvcc's PTX of it weighs, which differs by an instruction or two with what is around it.
+        let of = |code: &str| weight("", &format!("float x = g[i]; o[i] = {code};"));
+        for (code, expected) in [
+            ("fmaxf(x, 1.f)", 1.0),
+            ("__sinf(x)", 2.0),
+            ("sqrtf(x)", 22.0),
+            ("sinf(x)", 113.0),
+            ("x / x", 26.0),
+            ("x / 4.f", 1.0),
+            ("x / 3.f", 26.0),
+            ("i / 7", 5.0),
+            ("(unsigned)i % 7u", 9.0),
+            ("i % 8", 5.0),
+            ("g[(unsigned)i % 7u]", 10.0),
+            ("g[i % 7]", 10.0),
+            ("i / n", 26.0),
+        ] {
+            let weight = of(code) - of("x");
+            assert!((weight - expected).abs() <= 2.0, "{code}: {weight}");
+        }
+    }
+
+    #[test]
+    fn calls_that_are_cheap_or_unseen_make_no_side_heavy() {
+        // Of opencv_contrib's NCVBroxOpticalFlow and magma's hemm_template_device; nvcc's PTX has no branch.
+        let clamped = "__device__ void el(const float* g, float* o, int is, int i, int w) { i = max(i, -i - 1); \
+                       i = min(i, w - i + w - 1); o[is] = g[i]; }";
+        let rooted = "__device__ void el(float* s, int i, float v) { s[i] = fmaxf(v, 0.0f) + sqrtf(v); }";
+        let ratio = "__device__ float fn(float a, float b) { float c = a / b; return c * c + sqrtf(a); }";
+        let silent = [
+            (clamped, "el(g, o, t + 2, i, w);", "el(g, o, t + 3, i - 7, w);"),
+            ("", "o[t] = conj(g[i]) + 1.f;", "o[t] = real(g[i + 1] * g[i]);"),
+            ("__device__ float f(float x) { return other(x); }", "o[t] = f(g[i]);", "o[t + 1] = f(g[i] * g[i + 1]);"),
+            ("", "o[t] = floorf(g[i] / g[t]) * g[t];", "o[t] = floorf(g[i] / g[t]) * g[t] + g[t];"),
+            ("", "o[i] = g[i] % 7;", "o[i] = g[i + 1] % 9 + 5;"),
+            (rooted, "el(o, i, g[i]);", "el(o, i + 7, g[i + 1]);"),
+            ("", "o[i] = g[i] / g[i + 3] + sqrtf(g[t]);", "o[i + 7] = g[i * 2 + 1] / g[t] + sqrtf(g[t + 5]);"),
+            (ratio, "x = fn(g[i], g[t]); x = fn(x, g[t + 1]);", "x = fn(g[i + 9], g[t - 1]); x = fn(x, g[t * 3]);"),
+        ];
+        for (helper, one, two) in silent {
+            assert_eq!(found(&parting(helper, one, two)), [], "{one}");
+        }
+        for (one, two) in [
+            ("o[i] = sinf(g[i]);", "o[i] = cosf(g[i + 1]) * 2.f;"),
+            ("o[i] = g[i] / g[t];", "o[i] = 1.f + sqrtf(g[t]);"),
+        ] {
+            let found = found(&parting("", one, two));
+            assert!(matches!(found[..], [(3, Verdict::DivergentIndex, Advice::Warn)]), "{one}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_heavy_side_alone_is_a_note() {
+        let told = |one: &str| found(&parting("", one, "").replace(" else {  }", ""));
+        let long = "for (int j = 0; j < 1000; j++) o[t] += g[j] * g[t];";
+        assert_eq!(told(long), [(3, Verdict::DivergentIndex, Advice::Note)]);
+        assert_eq!(told("o[t] = sinf(g[t]);"), [(3, Verdict::DivergentIndex, Advice::Note)]);
+        assert_eq!(told("o[t] = g[t] * 2.f + 1.f;"), []);
+        assert_eq!(told("for (int j = 0; j < 1000; j++) update(o, j);"), []);
     }
 
     /// The same for a kernel with `before` and a condition that decides between two loops.

@@ -514,7 +514,13 @@ fn loss_of_parted(split: &Split, sides: Option<(Side, Side)>) -> f64 {
     if !is_mostly_one(less) {
         return less;
     }
-    more * if taken.weight > other.weight { 1.0 - split.taking } else { split.taking }
+    more * idle(split, taken, other)
+}
+
+/// The share of lanes that wait while the heavier side runs, in warps that part.
+#[must_use]
+pub fn idle(split: &Split, taken: Side, other: Side) -> f64 {
+    if taken.weight > other.weight { 1.0 - split.taking } else { split.taking }
 }
 
 /// Why lanes part, whatever it costs.
@@ -715,7 +721,7 @@ mod tests {
     fn short_sides_are_predicated_or_not_worth_a_word() {
         let odd = split(|thread| (thread % 2) as u64);
         let sides = |one: f64, two: f64, has: Traits| {
-            let side = |weight| Side { weight, has };
+            let side = |weight| Side { weight, has, ..Side::default() };
             told(&Evidence { sides: Some((side(one), side(two))), ..evidence(odd) })
         };
         assert_eq!(sides(3.0, 3.0, Traits::default()).0, Verdict::PredicatedShort);
@@ -800,7 +806,7 @@ mod tests {
     fn a_leader_that_starts_a_copy_is_silent() {
         let leader = split(|thread| u64::from(thread % 32 == 0));
         let advice = |has| {
-            let sides = Some((Side { weight: 90.0, has }, Side::default()));
+            let sides = Some((Side { weight: 90.0, has, ..Side::default() }, Side::default()));
             told(&Evidence { sides, ..evidence(leader) }).2
         };
         assert_eq!((advice(Traits::STORE), advice(Traits::ASYNC)), (Advice::Note, Advice::Silent));

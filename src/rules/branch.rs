@@ -305,7 +305,13 @@ pub(super) fn weights(branch: &Branch) -> (f64, f64) {
 
 /// `about 40 instructions`, of a weight.
 pub(super) fn instructions(weight: f64) -> String {
-    format!("about {}", counted(rounded(weight), "instruction"))
+    format!("about {}", counted(estimated(weight), "instruction"))
+}
+
+/// A weight as messages give it. It is an estimate, of which from 100 on no more than two digits say anything.
+pub(super) fn estimated(weight: f64) -> u32 {
+    let unit = 10_f64.powf((weight.max(1.0).log10().floor() - 1.0).max(0.0));
+    rounded((weight / unit).round() * unit)
 }
 
 /// A weight without its fraction.
@@ -348,7 +354,7 @@ fn ranges(lanes: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Witness, begins_statement, condition, lanes, only_condition};
+    use super::{Witness, begins_statement, condition, estimated, lanes, only_condition};
 
     #[test]
     fn a_column_in_the_middle_of_a_statement_is_none_of_its_beginning() {
@@ -358,6 +364,12 @@ mod tests {
         assert!(begins_statement(line, at(b"return")) && begins_statement(b"    x = y;", 4));
         assert!(begins_statement(b"/* x */ if (x) y();", 8));
         assert!(!begins_statement(line, at(b"float x")) && !begins_statement(line, at(b"> 0")));
+    }
+
+    #[test]
+    fn an_estimate_has_two_digits_from_100_on() {
+        let all = [0.4, 1.5, 99.4, 99.6, 100.0, 108.5, 144.0, 996.0, 1228.0, 22_209.0];
+        assert_eq!(all.map(estimated), [0, 2, 99, 100, 100, 110, 140, 1000, 1200, 22_000]);
     }
 
     #[test]

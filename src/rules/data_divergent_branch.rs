@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Context;
-use super::branch::{Message, Says, cap, each, finding, goes_on_from, instructions, rounded, weights};
+use super::branch::{Message, Says, cap, each, estimated, finding, goes_on_from, instructions, rounded, weights};
 use crate::finding::{Finding, Hit};
 use crate::lanes::function::Branch;
 use crate::lanes::verdict::{Advice, Verdict};
@@ -41,7 +41,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
             // The ways of a table are not weighed.
             _ if found.branch.sides.is_none() => "the ways that are taken run one after the other".to_owned(),
             (0, more) => format!("the others idle for {}", instructions(more)),
-            (_, _) => format!("about {} + {} instructions run one after the other", rounded(taken), rounded(other)),
+            (_, _) => format!("about {} + {} instructions run one after the other", estimated(taken), estimated(other)),
         };
         (format!("where data differ within a warp of {name}, its lanes part here"), format!(": {costs}"))
     };

@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(
             lint(&switch(BY_LANE, &[19, 29, 39, 49]), &[]),
             [
-                "warning[divergent-switch] lanes of a warp of `k` go up to 4 ways here by thread index: the ways run one after the other, about 144 instructions in all"
+                "warning[divergent-switch] lanes of a warp of `k` go up to 4 ways here by thread index: the ways run one after the other, about 140 instructions in all"
             ]
         );
     }

@@ -4,11 +4,10 @@ use serde::Deserialize;
 
 use super::Context;
 use super::branch::{
-    Message, Says, cap, each, finding, instructions, is_dispatch, rounded, varies, warps_split, weights,
+    Message, Says, cap, each, estimated, finding, instructions, is_dispatch, varies, warps_split, weights,
 };
 use crate::finding::{Finding, Hit};
-use crate::lanes::function::Branch;
-use crate::lanes::verdict::{Verdict, is_mostly_one, loss};
+use crate::lanes::verdict::{Verdict, idle, is_mostly_one, loss};
 use crate::model::percent;
 
 /// The rule has no options.
@@ -24,12 +23,6 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     });
 }
 
-/// Share of lanes that wait while the only side runs.
-fn idle(branch: &Branch) -> f64 {
-    let (taken, other) = weights(branch);
-    if taken > other { 1.0 - branch.split.taking } else { branch.split.taking }
-}
-
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let Some(found) = context.branch_of(hit) else { return Finding::new("lanes of a warp part at a branch") };
     let branch = found.branch;
@@ -42,11 +35,11 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         let costs = format!(": {} while the others idle", instructions(more));
         (format!("one lane of a warp of {name} works alone here"), costs, LEADER)
     } else if !is_mostly_one(less) {
-        let (taken, other, more) = (rounded(taken), rounded(other), rounded(more));
+        let (taken, other, more) = (estimated(taken), estimated(other), estimated(more));
         let costs = format!(" and run{s} both sides: about {taken} + {other} instructions instead of {more}");
         (format!("{splits} by thread index"), costs, TWO_SIDED)
     } else {
-        let idle = percent(idle(branch));
+        let idle = percent(branch.sides.map_or(0.0, |(taken, other)| idle(&branch.split, taken, other)));
         let who = if varies(&found) { "the other lanes".to_owned() } else { format!("{idle} of {its} lanes") };
         let costs = format!(": {who} idle for {}", instructions(more));
         (format!("{splits} by thread index"), costs, ONE_SIDED)

@@ -317,6 +317,14 @@ impl<'t> Code<'t> {
         })
     }
 
+    /// The jumps back, each with where it leads and where it stands.
+    pub fn back_jumps(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.flow.jumps.iter().filter_map(|jump| match jump.way {
+            Way::To(to) if to <= jump.at => Some((to, jump.at)),
+            _ => None,
+        })
+    }
+
     /// The instructions that a branch through a table leads to, in the order of the table.
     #[must_use]
     pub fn table(&self, instruction: u32) -> &'t [u32] {

@@ -10,6 +10,7 @@ mod opcode;
 mod operand;
 mod storage;
 mod strings;
+mod weight;
 mod words;
 
 pub use body::{Body, Statement, What};
@@ -19,3 +20,4 @@ pub use module::{PtxFault, looks_like_ptx, may_become_ptx, read_ptx};
 pub use opcode::Op;
 pub use operand::{Operand, Reg, Special};
 pub use strings::Strings;
+pub use weight::{CALL, TRIPS, is_slow, weight};

@@ -5,9 +5,9 @@ use memchr::memmem;
 use super::super::expr::{Binary, Id, List, What};
 use super::super::lexer::Kind;
 use super::super::statement::Tokens;
-use super::Device;
 use super::follow::Lowering;
 use super::value::{Group, Type, Value, Variable};
+use super::{Device, library};
 
 /// Bytes of a function of the file that is read in place of its call, at most.
 const SHORT: usize = 300;
@@ -282,10 +282,6 @@ impl<'u> Lowering<'_, 'u> {
                 return Value::Unknown;
             }
             b"__launch_bounds__" | b"__builtin_assume" | b"assert" | b"static_assert" => return Value::Unknown,
-            b"dim3" | b"make_int2" | b"make_uint3" | b"make_float4" | b"make_float2" | b"make_float3" => {
-                self.all(arguments);
-                return Value::Unknown;
-            }
             _ => {}
         }
         let values = self.all(arguments);
@@ -297,20 +293,25 @@ impl<'u> Lowering<'_, 'u> {
             (b"__popc", [a]) => self.counted("popc.b32", *a),
             (b"__clz", [a]) => self.counted("clz.b32", *a),
             (b"__ffs", [a]) => self.first_set(*a),
-            _ if is_harmless(name) => {
-                self.out.fill(if is_cheap(name) { 2 } else { 8 });
-                Value::Unknown
-            }
+            // `std::numeric_limits<T>::max()`
+            (b"min" | b"max", []) => Value::Unknown,
+            _ if self.file.weights.defines(name) => self.call_of(name, arguments),
             // `T(1)`
             (_, [Value::Constant(..)]) => {
                 self.out.fill(1);
                 Value::Unknown
             }
-            _ if is_type(name) && values.len() <= 1 => {
-                self.out.fill(1);
-                Value::Unknown
-            }
-            _ => self.call_of(name, arguments),
+            _ => match library::cost(name) {
+                Some(cost) => {
+                    self.out.fill_weight(cost);
+                    Value::Unknown
+                }
+                None if is_type(name) && values.len() <= 1 => {
+                    self.out.fill(1);
+                    Value::Unknown
+                }
+                None => self.unknown_call(arguments),
+            },
         }
     }
 
@@ -362,14 +363,14 @@ impl<'u> Lowering<'_, 'u> {
 
     /// A call of which nothing is known: it may change the variables that it is given.
     fn unknown_call(&mut self, arguments: List) -> Value {
-        self.call_of(b"", arguments)
+        self.out.guess();
+        self.forget_given(arguments);
+        Value::Unknown
     }
 
-    /// The same of a name that may be a macro of the file.
+    /// A call of a macro of the file.
     fn call_of(&mut self, name: &'u [u8], arguments: List) -> Value {
-        let device = self.file.by_name.get(name).copied().flatten();
-        let weight = self.file.weights.of(name, device, &self.file.by_name);
-        self.out.fill_call(weight);
+        self.out.fill_call(self.file.weights.of(name));
         self.forget_given(arguments);
         Value::Unknown
     }
@@ -421,8 +422,7 @@ impl<'u> Lowering<'_, 'u> {
                 return value;
             }
         }
-        let weight = self.file.weights.of(name, Some(one), &self.file.by_name);
-        self.out.fill_call(weight);
+        self.out.fill_call(self.file.weights.of(name));
         if has_references {
             self.forget_given(arguments);
         }
@@ -522,23 +522,11 @@ fn is_block_barrier(template: &[u8]) -> bool {
     })
 }
 
-/// Functions that change no variable that they are given by its name.
-fn is_harmless(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 40] = [
-        b"printf", b"sqrt", b"sqrtf", b"rsqrtf", b"rsqrt", b"exp", b"expf", b"log", b"logf", b"pow", b"powf", b"sin",
-        b"cos", b"sinf", b"cosf", b"tanh", b"tanhf", b"fabs", b"fabsf", b"fmax", b"fmaxf", b"fmin", b"fminf", b"fma",
-        b"fmaf", b"floor", b"ceil", b"floorf", b"ceilf", b"isnan", b"isinf", b"memcpy", b"memset", b"move", b"forward",
-        b"round", b"roundf", b"erf", b"erff", b"clock64",
-    ];
-    name.starts_with(b"atomic") || name.starts_with(b"__") || name.starts_with(b"make_") || NAMES.contains(&name)
-}
-
 /// Whether a name is likely that of a type, so that it converts and calls nothing.
-fn is_type(name: &[u8]) -> bool {
+pub(super) fn is_type(name: &[u8]) -> bool {
+    if matches!(name, b"float" | b"double" | b"int" | b"unsigned" | b"half" | b"char" | b"bool" | b"size_t") {
+        return true;
+    }
     let is_letter = name.len() <= 2 && name.first().is_some_and(u8::is_ascii_uppercase);
     is_letter || [&b"_t"[..], b"_type", b"Type", b"_T"].iter().any(|end| name.ends_with(end))
-}
-
-fn is_cheap(name: &[u8]) -> bool {
-    name.starts_with(b"__") || name.starts_with(b"make_") || name.starts_with(b"fm") || name.starts_with(b"fabs")
 }

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use super::weigh::Weight;
 use crate::parse::needles::Needles;
 
 /// The text of one function's body, and where its parts come from.
@@ -26,6 +27,9 @@ pub(super) struct Output {
     /// The place that was written last.
     place: (usize, u32),
 }
+
+/// What a call of which nothing is known costs about.
+const GUESS: u32 = 20;
 
 /// A place in the code.
 pub(super) type Label = u32;
@@ -80,14 +84,38 @@ impl Output {
         }
     }
 
-    /// What a call costs.
-    pub(super) fn fill_call(&mut self, weight: u32) {
+    /// The same in fewer lines: what weighs so much.
+    pub(super) fn fill_weight(&mut self, weight: u32) {
         // One of these weighs six.
         self.weight = self.weight.saturating_add(weight / 6 * 6);
         for _ in 0..weight / 6 {
             self.text.extend_from_slice(b"div.approx.f32 %f0, %f0, %f0;\n");
         }
         self.fill(weight % 6);
+    }
+
+    /// What a call costs.
+    pub(super) fn fill_call(&mut self, weight: Weight) {
+        self.fill_weight(weight.known);
+        for _ in 0..weight.guesses {
+            self.guess();
+        }
+    }
+
+    /// A call of which nothing is known.
+    pub(super) fn guess(&mut self) {
+        self.weight = self.weight.saturating_add(GUESS);
+        self.text.extend_from_slice(b"call.uni $unknown;\n");
+    }
+
+    /// Appends the body of the function, with its braces; where what was written begins in it.
+    pub(super) fn write_body(&self, text: &mut Vec<u8>) -> usize {
+        let registers = format!("{{\n.reg .pred %p<{}>;\n.reg .b64 %v<{}>;\n", self.predicates, self.registers);
+        text.extend_from_slice(registers.as_bytes());
+        let start = text.len();
+        text.extend_from_slice(&self.text);
+        text.extend_from_slice(b"ret;\n}\n");
+        start
     }
 
     /// Sets a register to what nobody knows.

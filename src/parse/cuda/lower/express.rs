@@ -42,7 +42,7 @@ impl<'u> Lowering<'_, 'u> {
             What::Binary(op, a, b) => {
                 let one = self.expression(a);
                 let two = self.expression(b);
-                self.binary(op, one, two)
+                self.operated(op, one, two, b)
             }
             What::Assign(op, to, value) => self.assign(op, to, value),
             What::Choice(condition, yes, no) => self.choice(condition, yes, no),
@@ -58,7 +58,7 @@ impl<'u> Lowering<'_, 'u> {
             }
             What::Launch { arguments, .. } => {
                 self.all(arguments);
-                self.out.fill_call(super::weigh::CALL);
+                self.out.guess();
                 Value::Unknown
             }
             What::String | What::Character => Value::Unknown,
@@ -255,34 +255,35 @@ impl<'u> Lowering<'_, 'u> {
     }
 
     /// What stands in an address: it is computed once for many accesses, or folded, so that it costs nothing of its own; but
-    /// it may change variables, and call.
+    /// it may change variables, and call, and nothing folds a division.
     fn address(&mut self, id: Id) {
         let node = self.tree.get(id);
         match node.what {
             What::Index { base, index } => {
                 self.address(base);
-                if self.has_effects(index) {
+                if self.is_work(index) {
                     self.expression(index);
                 }
             }
             What::Member { base, .. } | What::Unary(Unary::Dereference, base) => self.address(base),
             What::Name { .. } => {}
-            _ if self.has_effects(id) => {
+            _ if self.is_work(id) => {
                 self.expression(id);
             }
             _ => {}
         }
     }
 
-    /// Whether an expression does more than to compute a value.
-    fn has_effects(&self, id: Id) -> bool {
+    /// Whether an expression does more than to compute a place: it divides, calls, reads or writes.
+    fn is_work(&self, id: Id) -> bool {
         let (from, to) = self.tree.get(id).tokens;
         let range = from as usize..(to as usize).min(self.tokens.len());
         self.tokens[range].iter().any(|token| {
             let kind = token.kind;
             let is_step = matches!(kind, Kind::PlusPlus | Kind::MinusMinus);
             let reads_elsewhere = matches!(kind, Kind::ParenOpen | Kind::BracketOpen);
-            reads_elsewhere || is_step || kind == Kind::Assign || kind.is_compound_assignment()
+            let divides = matches!(kind, Kind::Slash | Kind::Percent);
+            reads_elsewhere || divides || is_step || kind == Kind::Assign || kind.is_compound_assignment()
         })
     }
 
@@ -318,8 +319,8 @@ impl<'u> Lowering<'_, 'u> {
         }
     }
 
-    fn assign(&mut self, op: Option<Binary>, to: Id, value: Id) -> Value {
-        let value = self.expression(value);
+    fn assign(&mut self, op: Option<Binary>, to: Id, of: Id) -> Value {
+        let value = self.expression(of);
         let is_name = matches!(self.tree.get(to).what, What::Name { .. });
         if op.is_none() && is_name {
             return self.write(to, value);
@@ -339,7 +340,7 @@ impl<'u> Lowering<'_, 'u> {
             _ => self.expression(to),
         };
         let value = match op {
-            Some(op) => self.binary(op, before, value),
+            Some(op) => self.operated(op, before, value, of),
             None => value,
         };
         // A part of something that is the same for all threads is changed.
@@ -455,6 +456,38 @@ impl<'u> Lowering<'_, 'u> {
             ([token], _) if matches!(token.of(text), b"char" | b"bool") => Value::Constant(1, Type::U64),
             (_, Named::Integer(kind)) => Value::Constant(if kind.is_wide() { 8 } else { 4 }, Type::U64),
             _ => Value::Unknown,
+        }
+    }
+
+    /// An operator between two values, the second of which is written as `by`.
+    fn operated(&mut self, op: Binary, one: Value, two: Value, by: Id) -> Value {
+        let is_division = matches!(op, Binary::Divide | Binary::Remainder);
+        if !is_division || !(self.is_unknown(one) || self.is_unknown(two)) {
+            return self.binary(op, one, two);
+        }
+        let weight = match (self.divisor(two, by), op) {
+            (Divisor::PowerOfTwo, _) => 1,
+            (Divisor::Constant, Binary::Divide) => 6,
+            (Divisor::Constant, _) => 8,
+            (Divisor::Other, _) => 26,
+        };
+        self.out.fill_weight(weight);
+        Value::Unknown
+    }
+
+    /// What is divided by, where the type is not known.
+    fn divisor(&self, value: Value, by: Id) -> Divisor {
+        let node = self.tree.get(by);
+        match (value, node.what) {
+            (Value::Constant(by, _), _) if by > 0 && by & (by - 1) == 0 => Divisor::PowerOfTwo,
+            (Value::Constant(..), _) => Divisor::Constant,
+            (_, What::Number) => {
+                let text = self.tokens[node.tokens.0 as usize].of(self.text());
+                if is_power_of_two(text) { Divisor::PowerOfTwo } else { Divisor::Other }
+            }
+            // No variable: a parameter of a template, or another constant of the compiler.
+            (_, What::Name { .. }) if self.find(self.last_word(by)).is_none() => Divisor::Constant,
+            _ => Divisor::Other,
         }
     }
 
@@ -593,6 +626,25 @@ impl<'u> Lowering<'_, 'u> {
             _ => return None,
         })
     }
+}
+
+/// What something is divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Divisor {
+    /// By it a number is shifted, or multiplied.
+    PowerOfTwo,
+    /// A constant of an integer's type, as far as is known, by which a number is multiplied.
+    Constant,
+    /// What only a run tells, or a constant by which a floating-point number is divided exactly.
+    Other,
+}
+
+/// Whether a floating-point literal is a power of two, so that its inverse is exact.
+fn is_power_of_two(literal: &[u8]) -> bool {
+    let end = literal.iter().rposition(|byte| !matches!(byte, b'f' | b'F' | b'l' | b'L')).map_or(0, |at| at + 1);
+    let number = std::str::from_utf8(&literal[..end]).ok().and_then(|text| text.parse::<f64>().ok());
+    const FRACTION: u64 = (1 << 52) - 1;
+    number.is_some_and(|number| number.is_normal() && number.to_bits() & FRACTION == 0)
 }
 
 fn comparison(op: Binary) -> Option<&'static str> {

@@ -89,6 +89,9 @@ fn has_rows(body: &[u8]) -> bool {
 /// Instructions from which on a side may weigh enough for a report.
 const SIDE: u32 = 16;
 
+/// The same of the only side.
+const ONLY: u32 = 64;
+
 /// Declarations of volatile memory that are looked at.
 const DECLARED: usize = 16;
 
@@ -101,11 +104,34 @@ const TRIPS: u32 = 8;
 impl<'l, 'u> Lowering<'l, 'u> {
     /// Lowers a function; nothing where none of its branches may have something to report.
     pub(super) fn function(file: &'l File<'u>, one: &Device) -> Result<Option<Output>, NotFollowed> {
-        let (tokens, uses) = file.expanded(&one.body);
-        let body = Body::parse(file.unit.text, &tokens, (0, tokens.len())).ok_or(NotFollowed)?;
+        let code = file.expanded(&one.body);
+        file.weights.learn(file, &code.0);
+        let (mut this, body) = Lowering::begin(file, code).ok_or(NotFollowed)?;
+        let parameters = file.tokens(&one.parameters);
+        this.parameters(&parameters, one.is_kernel);
+        this.reductions(&parameters);
+        this.all_statements(&body).ok_or(NotFollowed)?;
+        let matters = this.interest.direct
+            || (this.interest.leaves && !this.out.barriers.is_empty())
+            || !this.out.exchanges.is_empty()
+            // A block of rows, whose ends may be checked.
+            || (one.is_kernel && file.unit.text.get(one.body.clone()).is_some_and(has_rows));
+        Ok(matters.then_some(this.out))
+    }
+
+    /// Lowers what is called, for what it weighs; nothing where it cannot be followed.
+    pub(super) fn alone(file: &'l File<'u>, body: &Range<usize>, parameters: &[Token]) -> Option<Output> {
+        let (mut this, body) = Lowering::begin(file, file.expanded(body))?;
+        this.parameters(parameters, false);
+        this.all_statements(&body)?;
+        Some(this.out)
+    }
+
+    fn begin(file: &'l File<'u>, (tokens, uses): (Vec<Token>, Vec<Use>)) -> Option<(Lowering<'l, 'u>, Body)> {
+        let body = Body::parse(file.unit.text, &tokens, (0, tokens.len()))?;
         let partners = partners(&tokens);
         let untracked = untracked(file.unit.text, &tokens, &partners);
-        let mut this = Lowering {
+        let this = Lowering {
             file,
             tokens,
             uses,
@@ -130,23 +156,17 @@ impl<'l, 'u> Lowering<'l, 'u> {
             interest: Interest::default(),
             steps: 0,
         };
-        let parameters = file.tokens(&one.parameters);
-        this.parameters(&parameters, one.is_kernel);
-        this.reductions(&parameters);
-        this.statement(&body, body.root);
-        let unplaced: Vec<Label> = this.labels.values().copied().filter(|label| !this.placed.contains(label)).collect();
+        Some((this, body))
+    }
+
+    /// Follows all statements of a body; nothing where these are too many.
+    fn all_statements(&mut self, body: &Body) -> Option<()> {
+        self.statement(body, body.root);
+        let unplaced: Vec<Label> = self.labels.values().copied().filter(|label| !self.placed.contains(label)).collect();
         for label in unplaced {
-            this.out.put(label);
+            self.out.put(label);
         }
-        let matters = this.interest.direct
-            || (this.interest.leaves && !this.out.barriers.is_empty())
-            || !this.out.exchanges.is_empty()
-            // A block of rows, whose ends may be checked.
-            || (one.is_kernel && file.unit.text.get(one.body.clone()).is_some_and(has_rows));
-        if this.steps >= STEPS {
-            return Err(NotFollowed);
-        }
-        Ok(matters.then_some(this.out))
+        (self.steps < STEPS).then_some(())
     }
 
     /// Steps of reductions through volatile memory, at the beginning, where all threads come to.
@@ -455,22 +475,11 @@ impl<'l, 'u> Lowering<'l, 'u> {
         self.selected -= u32::from(branch.is_index);
         if branch.is_index && !self.is_muted() {
             let (start, middle) = (branch.start, branch.middle);
-            let two_sided = (middle - start).min(self.out.weight - middle) >= SIDE;
-            self.interest.direct |= two_sided || self.out.barriers.len() > branch.barriers;
+            let (one, two) = (middle - start, self.out.weight - middle);
+            let is_heavy = one.min(two) >= SIDE || one.max(two) >= ONLY;
+            self.interest.direct |= is_heavy || self.out.barriers.len() > branch.barriers;
             self.interest.leaves |= self.exits > branch.exits;
         }
-    }
-
-    /// Whether two pieces of code do the same with other values: they have the same tokens, and call the same.
-    fn are_alike(&self, (from, to): Tokens, (other, end): Tokens) -> bool {
-        let text = self.text();
-        to - from == end - other
-            && (0..to - from).all(|at| {
-                let (one, two) = (self.tokens[from + at], self.tokens[other + at]);
-                let is_called = self.kind_at(from + at + 1) == Some(Kind::ParenOpen);
-                one.kind == two.kind && (!is_called || one.of(text) == two.of(text))
-            })
-            && !(from..to).any(|at| memchr::memmem::find(self.word_at(at), b"sync").is_some())
     }
 
     fn looped(&mut self, body: &Body, tokens: Tokens, (condition, step): (Tokens, Tokens), inner: statement::Id) {

@@ -3,6 +3,7 @@
 //! Integers are followed; whatever is not understood is loaded from an unknown place, so that it counts as data. Only those
 //! functions are lowered in which a branch may have something to report.
 
+mod alike;
 mod builtin;
 mod callers;
 mod chain;
@@ -10,6 +11,7 @@ mod declare;
 mod emit;
 mod express;
 mod follow;
+mod library;
 mod macros;
 mod value;
 mod weigh;
@@ -153,12 +155,7 @@ impl Lowered {
         let parameters = parameters..self.text.len();
         self.text.push(b'\n');
         let body = self.text.len();
-        let registers = format!("{{\n.reg .pred %p<{}>;\n.reg .b64 %v<{}>;\n", output.predicates, output.registers);
-        self.text.extend_from_slice(registers.as_bytes());
-        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        let start = narrow(self.text.len());
-        self.text.extend_from_slice(&output.text);
-        self.text.extend_from_slice(b"ret;\n}\n");
+        let start = u32::try_from(output.write_body(&mut self.text)).unwrap_or(u32::MAX);
         let positions = &mut self.positions;
         positions.branches.extend(output.branches.iter().map(|(at, extent)| (start + at, extent.clone())));
         positions.barriers.extend(output.barriers.iter().map(|(at, byte)| (start + at, *byte)));

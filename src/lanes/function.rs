@@ -201,8 +201,8 @@ pub fn branches(task: &Task<'_>, follows: &dyn Fn(&[u8]) -> bool) -> Found {
         Look { task, given: &given, left: task.budget.function, budget: task.budget, strides: None, parting: None };
     let all = || blocks.iter().copied().enumerate();
     // Where there is too much to follow, barriers come first: what is wrong there is more than slow.
-    let (barriers, others): (Vec<usize>, Vec<usize>) = (0..found.len()).partition(|at| found[*at].missed.is_some());
-    for at in barriers.into_iter().chain(others) {
+    let (waiting, others): (Vec<usize>, Vec<usize>) = (0..found.len()).partition(|at| found[*at].missed.is_some());
+    for at in waiting.into_iter().chain(others) {
         look.by_index(blocks[at], &mut found[at], &mut evaluators);
     }
     // A barrier that nobody comes to makes nobody wait.

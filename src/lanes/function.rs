@@ -12,7 +12,8 @@ use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
 use super::rows::checks_x;
 use super::slice::{Strides, is_bound, is_masked, parameters};
-use super::steps::{Spread, is_nowhere};
+use super::steps::is_nowhere;
+use super::turns::Spread;
 use super::value::{ALL, Extent, LANES, SOME, Value};
 use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, judge, may_matter};
 use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Space};
@@ -658,9 +659,6 @@ impl<'c, 't> Look<'_, 'c, 't> {
             if self.other_exits(block, one).any(|from| self.hangs_on_data(from, one)) {
                 judgement = Judgement { advice: Advice::Silent, reason: ENDED_BY_DATA, ..judgement };
             }
-            // Lanes that leave it elsewhere run fewer iterations than are counted here.
-            let is_only = self.other_exits(block, one).next().is_none();
-            evidence.spread = evidence.spread.map(|spread| Spread { is_fixed: spread.is_fixed && is_only, ..spread });
         }
         if self.task.is_source && by_index && judgement.advice > Advice::Silent && self.comes_by_data(block) {
             judgement = of_few(&judgement, branch.is_loop);

@@ -2,7 +2,7 @@
 //! ends: it knows values and costs, and no PTX.
 
 use super::cost::{Side, Traits, is_predicated};
-use super::steps::Spread;
+use super::turns::Spread;
 use super::value::{Extent, LANES, Span, Value};
 
 /// What the lanes of a warp do at a branch.
@@ -417,8 +417,7 @@ fn judge_compiled(evidence: &Evidence) -> Judgement {
     }
     match by_index {
         Verdict::WarpUniform => silent(by_index, "all lanes of a warp go the same way"),
-        Verdict::BoundarySplit if evidence.is_loop => silent(by_index, "lanes leave the loop within one iteration"),
-        Verdict::BoundarySplit => silent(by_index, "a threshold parts few warps"),
+        Verdict::BoundarySplit => silent(by_index, of_boundary(evidence)),
         Verdict::LeaderLane => {
             let heavy = evidence.sides.is_some_and(|(taken, other)| taken.weight.max(other.weight) >= LEADER);
             // One lane starts what the hardware then does by itself.
@@ -450,6 +449,15 @@ fn judge_compiled(evidence: &Evidence) -> Judgement {
             };
             Judgement { verdict: by_index, confidence, advice, reason }
         }
+    }
+}
+
+/// Why few warps part.
+fn of_boundary(evidence: &Evidence) -> &'static str {
+    match evidence.spread.filter(|_| evidence.is_loop) {
+        Some(spread) if spread.share > 0.0 => "few warps have lanes that leave the loop apart",
+        Some(_) => "lanes leave the loop within one iteration",
+        None => "a threshold parts few warps",
     }
 }
 
@@ -808,6 +816,7 @@ mod tests {
         share: 0.0,
         idle: 0.0,
         trips: (0.0, 0.0),
+        paid: 0.0,
         parts: 1.0,
         reached: 1.0,
         lone: false,
@@ -820,16 +829,20 @@ mod tests {
     fn a_loop_is_judged_by_how_far_apart_lanes_leave_it() {
         let tail = split(|thread| u64::from(thread < 40));
         let left = |share: f64, idle: f64| {
-            let spread = Some(Spread { share, idle, trips: (10.0, 5.0), ..SPREAD });
+            let spread = Some(Spread { share, idle, trips: (10.0, 5.0), paid: 10.0, ..SPREAD });
             told(&Evidence { is_loop: true, spread, ..evidence(tail) })
         };
         assert_eq!(left(1.0, 0.5), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
         assert_eq!(left(1.0, 0.05).2, Advice::Silent);
         assert_eq!(left(0.1, 0.05), (Verdict::BoundarySplit, Confidence::High, Advice::Silent));
-        let short = Some(Spread { share: 1.0, idle: 0.3, trips: (2.0, 1.4), ..SPREAD });
+        let reason = |spread| judge(&Evidence { is_loop: true, spread, ..evidence(tail) }).reason;
+        assert_eq!(reason(Some(SPREAD)), "lanes leave the loop within one iteration");
+        assert_eq!(reason(Some(Spread { share: 0.1, ..SPREAD })), "few warps have lanes that leave the loop apart");
+        assert_eq!(reason(None), "a threshold parts few warps");
+        let short = Some(Spread { share: 1.0, idle: 0.3, trips: (2.0, 1.4), paid: 2.0, ..SPREAD });
         let short = Evidence { is_loop: true, spread: short, ..evidence(tail) };
         assert_eq!(told(&short).2, Advice::Silent, "the last lane is less than an iteration behind");
-        let brief = Some(Spread { share: 1.0, idle: 0.5, trips: (3.0, 1.5), ..SPREAD });
+        let brief = Some(Spread { share: 1.0, idle: 0.5, trips: (3.0, 1.5), paid: 3.0, ..SPREAD });
         let brief = |body: f64| told(&Evidence { is_loop: true, spread: brief, body, ..evidence(tail) }).2;
         assert_eq!((brief(6.0), brief(60.0)), (Advice::Silent, Advice::Warn), "a turn or two of a short body");
     }

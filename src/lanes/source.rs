@@ -426,11 +426,13 @@ mod tests {
     fn a_reduction_through_volatile_memory_is_found() {
         let steps = "s[t] += s[t + 16];\ns[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2];";
         let given = format!("__device__ void reduce(volatile int* s, int t) {{\n{steps} }}");
-        assert_eq!(exchanges(&given), [(By::Memory, 3, 2)]);
+        assert_eq!(exchanges(&given), [(By::Memory, 3, 3)], "the first step reads what was stored before the call");
         let own = format!(
             "__global__ void k() {{ volatile __shared__ int s[64]; int t = threadIdx.x;\nif (t < 32) {{ {steps} }} }}"
         );
-        assert_eq!(exchanges(&own), [(By::Memory, 3, 2)]);
+        assert_eq!(exchanges(&own), [(By::Memory, 3, 3)]);
+        let stored = own.replace("if (t < 32)", "s[t] = t; if (t < 32)");
+        assert_eq!(exchanges(&stored), [(By::Memory, 4, 2)], "nothing waits between the store and the first step");
         assert_eq!(exchanges(&given.replace("volatile ", "")), []);
         assert_eq!(exchanges(&given.replace(";\n", "; __syncwarp();\n").replace("; s", "; __syncwarp(); s")), []);
     }

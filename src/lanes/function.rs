@@ -11,7 +11,7 @@ use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
 use super::rows::checks_x;
-use super::slice::{Strides, is_bound, is_masked, parameters};
+use super::slice::{Strides, is_bound, is_masked, is_met_by_data, parameters};
 use super::steps::is_nowhere;
 use super::turns::Spread;
 use super::value::{ALL, Extent, LANES, SOME, Value};
@@ -573,7 +573,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
         evidence.data = index;
         let hangs_on_data = self.task.is_source || index.leader || (branch.missed.is_some() && index.block);
         if hangs_on_data && self.known(block).is_some_and(|known| known.data) {
-            let Some(data) = self.split(block, &mut evaluators.by_data, several) else { return };
+            let Some(data) = self.split_by_data(block, evaluators, several) else { return };
             evidence.data = data;
         }
         if branch.is_loop && !several {
@@ -617,7 +617,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
         evidence.index = self.split(block, &mut evaluators.by_index, several)?;
         evidence.data = evidence.index;
         if self.known(block).is_some_and(|known| known.data) {
-            evidence.data = self.split(block, &mut evaluators.by_data, several)?;
+            evidence.data = self.split_by_data(block, evaluators, several)?;
         }
         if branch.is_loop && !several {
             evidence.spread = self.spread(block, &mut evaluators.by_index);
@@ -747,6 +747,16 @@ impl<'c, 't> Look<'_, 'c, 't> {
         let found = split(block, evaluator, several);
         self.left -= allowance - evaluator.left();
         found.ok()
+    }
+
+    /// How warps part where data differ from lane to lane.
+    fn split_by_data(&mut self, block: Block, evaluators: &mut Evaluators<'_, 'c, 't>, several: bool) -> Option<Split> {
+        let split = self.split(block, &mut evaluators.by_data, several)?;
+        let given = self.given;
+        let decision = given.decisions[block as usize].filter(|_| split.leader);
+        // Of the numbers that were drawn few are those of lanes.
+        let is_chance = decision.is_some_and(|one| is_met_by_data(given.graph, given.known, one.node));
+        Some(Split { leader: split.leader && !is_chance, ..split })
     }
 
     /// Whether no warp parts where whole numbers that are known only at run time keep threads in their places.

@@ -874,4 +874,31 @@ mod tests {
         let load = "mul.wide.u32 %rd2, %r2, 4; ld.global.u32 %r3, [%rd2]; setp.lt.s32 %p1, %r3, 20;";
         assert_eq!(verdict(load), Verdict::DivergentData);
     }
+
+    #[test]
+    fn whose_number_data_say_is_no_leader_that_is_known() {
+        let long = "neg.s32 %r1, %r1;\n".repeat(20);
+        let verdict = |condition: &str| {
+            let text = format!(
+                "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 31; mul.wide.u32 %rd2, %r2, 4; ld.global.u32 %r4, [%rd2]; {condition}
+                @!%p1 bra B; {long} B: ret;"
+            );
+            judged(SHAPE, &text)[0].judgement.expect("a judgement").verdict
+        };
+        assert_eq!(verdict("setp.eq.s32 %p1, %r4, %r3;"), Verdict::DivergentData);
+        assert_eq!(verdict("setp.ne.s32 %p2, %r3, %r4; not.pred %p1, %p2;"), Verdict::DivergentData);
+        let leader = "setp.eq.s32 %p2, %r3, 0;";
+        assert_eq!(verdict(&format!("{leader} setp.eq.and.s32 %p1, %r4, 3, %p2;")), Verdict::LeaderLane);
+        // As many lanes lead as there are groups that have the same.
+        let groups =
+            "shr.u32 %r5, %r2, 2; match.any.sync.b32 %r6, %r5, -1; brev.b32 %r6, %r6; bfind.shiftamt.u32 %r6, %r6;";
+        assert_eq!(verdict(&format!("{groups} setp.eq.s32 %p1, %r6, %r3;")), Verdict::DivergentIndex);
+        let least = "redux.sync.min.s32 %r6, %r2, -1;";
+        assert_eq!(verdict(&format!("{least} setp.eq.s32 %p1, %r6, %r2;")), Verdict::LeaderLane);
+        let lead = judged(
+            SHAPE,
+            &format!("mov.u32 %r2, %tid.x; {least} setp.eq.s32 %p1, %r6, %r2; @!%p1 bra B; {long} B: ret;"),
+        );
+        assert_eq!((lead[0].split.mean, lead[0].split.witness.map(|lanes| lanes.taken)), (1.0, Some(!1)));
+    }
 }

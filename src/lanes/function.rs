@@ -15,7 +15,7 @@ use super::slice::{Strides, is_bound, is_masked, is_met_by_data, parameters};
 use super::steps::is_nowhere;
 use super::turns::Spread;
 use super::value::{ALL, Extent, LANES, SOME, Value};
-use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, judge, may_matter};
+use super::verdict::{Advice, Confidence, Evidence, Judgement, LOSS, Missed, Split, Verdict, judge, may_matter};
 use crate::parse::ptx::{Code, Cond, Op, Operand, Reg, Space};
 
 /// One conditional branch.
@@ -253,7 +253,9 @@ fn parting_loops(look: &Look<'_, '_, '_>, found: &[Branch], blocks: &[Block]) ->
         let is_together =
             |judgement: Judgement| matches!(judgement.verdict, Verdict::WarpUniform | Verdict::BoundarySplit);
         let by_data = look.known(*block).is_none_or(|known| known.data && !known.is_warp_uniform());
-        if by_data || !branch.judgement.is_some_and(is_together) {
+        // Where its turns are told, so is what lanes lose that never come in.
+        let is_cheap = branch.spread.is_some_and(|spread| spread.loss(branch.body) < LOSS);
+        if by_data || is_cheap || !branch.judgement.is_some_and(is_together) {
             parting.extend(cfg.loops_of(*block).filter(|one| leaves(cfg, *block, *one)));
         }
     }

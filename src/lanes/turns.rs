@@ -61,6 +61,12 @@ impl Spread {
         self.paid - self.trips.1
     }
 
+    /// Instructions that a lane's warp issues without it, where a turn has so many.
+    #[must_use]
+    pub fn loss(&self, body: f64) -> f64 {
+        self.behind() * body
+    }
+
     /// Share of all turns that are idle, whatever number they were tried with: long loops count for more than in the mean.
     #[must_use]
     pub fn idle_of_all(&self) -> f64 {
@@ -797,5 +803,21 @@ mod tests {
         assert!(found.share == 0.0 && found.idle < 0.1, "{found:?}");
         assert!(branches[2].judgement.is_some_and(|one| one.advice == Advice::Silent), "{branches:?}");
         assert!(!branches[2].split.guessed, "{branches:?}");
+    }
+
+    #[test]
+    fn the_guard_of_a_loop_of_a_turn_or_two_costs_no_more_than_these() {
+        // What is left of an unrolled loop in steps of a warp up to a number that is known at run time.
+        let left_over = |turns: &str| {
+            let text = format!(
+                "ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 31; sub.s32 %r4, %r1, %r3; shr.u32 %r5, %r4, 5;
+                and.b32 %r8, %r5, {turns}; setp.eq.s32 %p1, %r8, 0; @%p1 bra END; neg.s32 %r7, %r8;
+                L: cos.approx.f32 %f1, %f1; cos.approx.f32 %f1, %f1; cos.approx.f32 %f1, %f1;
+                add.s32 %r7, %r7, 1; setp.eq.s32 %p2, %r7, 0; @%p2 bra END; bra.uni L; END: ret;"
+            );
+            judged(SHAPE, &text)[0].judgement.map(|one| one.advice)
+        };
+        assert_eq!(left_over("1"), Some(Advice::Silent));
+        assert_eq!(left_over("3"), Some(Advice::Silent));
     }
 }

@@ -369,7 +369,7 @@ const REACHED: f64 = 0.15;
 const PARTS: f64 = 0.5;
 
 /// The least that a warp which parts has to lose at a visit, in instructions that it could issue.
-const LOSS: f64 = 8.0;
+pub(super) const LOSS: f64 = 8.0;
 
 /// The side of the leaders of groups of lanes up to which it is no news.
 const GROUP_LEADER: f64 = 32.0;
@@ -583,7 +583,7 @@ fn is_worth_a_word(evidence: &Evidence) -> bool {
     let by_data = evidence.index.most == 0.0 && !loop_parts(evidence);
     if evidence.is_loop {
         // A turn or two of a short body, as what is left over of an unrolled loop, is soon made up for.
-        let loses = |spread: Spread| spread.behind() >= 1.0 && spread.behind() * evidence.body >= 2.0 * LOSS;
+        let loses = |spread: Spread| spread.behind() >= 1.0 && spread.loss(evidence.body) >= 2.0 * LOSS;
         return by_data || evidence.spread.is_some_and(|spread| spread.idle >= IDLE && loses(spread));
     }
     if evidence.is_guard {

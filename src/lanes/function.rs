@@ -657,10 +657,9 @@ impl<'c, 't> Look<'_, 'c, 't> {
             branch.is_strided = is_strided || (waits && self.leads_to_untold_steps(branch));
             judgement = judge(&evidence);
         }
-        if let Some(one) = left_loop(self.cfg(), block).filter(|_| branch.is_loop && by_index) {
-            if self.other_exits(block, one).any(|from| self.hangs_on_data(from, one)) {
-                judgement = Judgement { advice: Advice::Silent, reason: ENDED_BY_DATA, ..judgement };
-            }
+        let left = left_loop(self.cfg(), block).filter(|_| branch.is_loop && by_index);
+        if left.is_some_and(|one| self.other_exits(block, one).any(|from| self.hangs_on_data(from, one))) {
+            judgement = Judgement { advice: Advice::Silent, reason: ENDED_BY_DATA, ..judgement };
         }
         if self.task.is_source && by_index && judgement.advice > Advice::Silent && self.comes_by_data(block) {
             judgement = of_few(&judgement, branch.is_loop);

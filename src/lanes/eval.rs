@@ -718,6 +718,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             Op::Tensor => return Ok(self.data(flavour(one), key, 21)),
             Op::Bar => return Ok(self.symbol(Span::Block, Flavour::Integer, key, 22).map(|bits| bits & 1)),
             Op::Match if !one.mods.is_all() => {}
+            Op::Redux if self.is_reduced(node, one) => {}
             // What groups of lanes find out, each for itself.
             Op::Match | Op::Redux if !self.known[node.0 as usize].is_warp_uniform() => {
                 return Ok(self.data(Flavour::Integer, key, 23));
@@ -743,6 +744,12 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         // What lanes share again, or no longer depends on the environment, is kept once: the next steps are faster.
         let value = if narrows(one.op) { value.condensed(self.extent) } else { value };
         Ok(if self.is_edge(one, &args) { value.as_edge() } else { value })
+    }
+
+    /// Whether lanes that are known join integers.
+    fn is_reduced(&self, node: Node, one: &Instruction) -> bool {
+        let mask = self.graph.inputs(node).get(1).map(|mask| self.known[mask.0 as usize]);
+        op::is_reduced(one) && mask.is_some_and(|mask| mask.as_constant().is_some())
     }
 
     /// Whether lanes compare different numbers, of which some are not known before the kernel runs: then it depends on those

@@ -11,11 +11,12 @@ use super::graph::{Graph, Node, Source};
 use super::lattice::{Decision, Known, solve};
 use super::region::Regions;
 use super::rows::checks_x;
-use super::slice::{Strides, is_bound, is_masked, is_open_at_every_place, parameters};
-use super::steps::{Spread, is_nowhere};
+use super::slice::{Strides, is_bound, is_masked, is_met_by_data, is_open_at_every_place, parameters};
+use super::steps::is_nowhere;
+use super::turns::Spread;
 use super::uses::Uses;
 use super::value::{ALL, Extent, FIRST, LANES, SOME, Value};
-use super::verdict::{Advice, Confidence, Evidence, Judgement, Missed, Split, Verdict, judge, may_matter};
+use super::verdict::{Advice, Confidence, Evidence, Judgement, LOSS, Missed, Split, Verdict, judge, may_matter};
 use crate::parse::ptx::{Code, Cond, Op, Operand, Space};
 
 /// One conditional branch.
@@ -266,7 +267,9 @@ fn parting_loops(look: &Look<'_, '_, '_>, found: &[Branch], blocks: &[Block]) ->
         let is_together =
             |judgement: Judgement| matches!(judgement.verdict, Verdict::WarpUniform | Verdict::BoundarySplit);
         let by_data = look.known(*block).is_none_or(|known| known.data && !known.is_warp_uniform());
-        if by_data || !branch.judgement.is_some_and(is_together) {
+        // Where its turns are told, so is what lanes lose that never come in.
+        let is_cheap = branch.spread.is_some_and(|spread| spread.loss(branch.body) < LOSS);
+        if by_data || is_cheap || !branch.judgement.is_some_and(is_together) {
             parting.extend(cfg.loops_of(*block).filter(|one| leaves(cfg, *block, *one)));
         }
     }
@@ -560,7 +563,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
         evidence.data = index;
         let hangs_on_data = self.task.is_source || index.leader || (branch.missed.is_some() && index.block);
         if hangs_on_data && self.known(block).is_some_and(|known| known.data) {
-            let Some(data) = self.split(block, &mut evaluators.by_data, several) else { return };
+            let Some(data) = self.split_by_data(block, evaluators, several) else { return };
             evidence.data = data;
         }
         if branch.is_loop && !several {
@@ -610,7 +613,7 @@ impl<'c, 't> Look<'_, 'c, 't> {
         evidence.index = self.split(block, &mut evaluators.by_index, several)?;
         evidence.data = evidence.index;
         if self.known(block).is_some_and(|known| known.data) {
-            evidence.data = self.split(block, &mut evaluators.by_data, several)?;
+            evidence.data = self.split_by_data(block, evaluators, several)?;
         }
         if branch.is_loop && !several {
             evidence.spread = self.spread(block, &mut evaluators.by_index);
@@ -652,13 +655,9 @@ impl<'c, 't> Look<'_, 'c, 't> {
             branch.is_strided = is_strided || (waits && self.leads_to_untold_steps(branch));
             judgement = judge(&evidence);
         }
-        if let Some(one) = left_loop(self.cfg(), block).filter(|_| branch.is_loop && by_index) {
-            if self.other_exits(block, one).any(|from| self.hangs_on_data(from, one)) {
-                judgement = Judgement { advice: Advice::Silent, reason: ENDED_BY_DATA, ..judgement };
-            }
-            // Lanes that leave it elsewhere run fewer iterations than are counted here.
-            let is_only = self.other_exits(block, one).next().is_none();
-            evidence.spread = evidence.spread.map(|spread| Spread { is_fixed: spread.is_fixed && is_only, ..spread });
+        let left = left_loop(self.cfg(), block).filter(|_| branch.is_loop && by_index);
+        if left.is_some_and(|one| self.other_exits(block, one).any(|from| self.hangs_on_data(from, one))) {
+            judgement = Judgement { advice: Advice::Silent, reason: ENDED_BY_DATA, ..judgement };
         }
         if self.task.is_source && by_index && judgement.advice > Advice::Silent && self.comes_by_data(block) {
             judgement = of_few(&judgement, branch.is_loop);
@@ -773,6 +772,16 @@ impl<'c, 't> Look<'_, 'c, 't> {
             self.left -= allowance - evaluator.left();
             comes.unwrap_or(true)
         })
+    }
+
+    /// How warps part where data differ from lane to lane.
+    fn split_by_data(&mut self, block: Block, evaluators: &mut Evaluators<'_, 'c, 't>, several: bool) -> Option<Split> {
+        let split = self.split(block, &mut evaluators.by_data, several)?;
+        let given = self.given;
+        let decision = given.decisions[block as usize].filter(|_| split.leader);
+        // Of the numbers that were drawn few are those of lanes.
+        let is_chance = decision.is_some_and(|one| is_met_by_data(given.graph, given.known, one.node));
+        Some(Split { leader: split.leader && !is_chance, ..split })
     }
 
     /// Whether no warp parts where whole numbers that are known only at run time keep threads in their places.

@@ -19,6 +19,7 @@ pub mod source;
 pub mod steps;
 #[cfg(test)]
 mod testing;
+pub mod turns;
 pub mod uses;
 pub mod value;
 pub mod verdict;

@@ -59,6 +59,7 @@ pub(super) fn compute(one: &Instruction, place: u16, destinations: usize, args: 
         }
         Op::Match if !one.mods.is_all() => matched(args, extent),
         Op::Vote => voted(one, args, extent),
+        Op::Redux => reduced(one, place, args, extent),
         Op::Activemask => Value::constant(0xffff_ffff),
         Op::Elect => match place {
             0 => Value::constant(0),
@@ -355,6 +356,46 @@ fn ballot(values: &[u64], all: u32) -> u64 {
         [one] => u64::from(if *one != 0 { all } else { 0 }),
         each => (0..).zip(each).fold(0, |ballot, (lane, truth)| ballot | u64::from(*truth != 0) << lane),
     }
+}
+
+/// `redux`: what the lanes of a constant mask have together, of integers; those of them that are not there are left out.
+fn reduced(one: &Instruction, place: u16, args: &[Value], extent: Extent) -> Value {
+    let mask = args.get(1).and_then(Value::as_constant).filter(|_| is_reduced(one));
+    let (Some(value), Some(mask)) = (args.first(), mask) else { return unknown(one, place, args) };
+    let (bits, is_signed) = (one.kind.width(), one.kind.is_signed());
+    let join = |a: u64, b: u64| match one.logic {
+        Logic::And => a & b,
+        Logic::Or => a | b,
+        Logic::Xor => a ^ b,
+        Logic::Add | Logic::None => a.wrapping_add(b),
+        Logic::Min if is_signed => {
+            if signed(a, bits) < signed(b, bits) {
+                a
+            } else {
+                b
+            }
+        }
+        Logic::Max if is_signed => {
+            if signed(a, bits) > signed(b, bits) {
+                a
+            } else {
+                b
+            }
+        }
+        Logic::Min => a.min(b),
+        Logic::Max => a.max(b),
+    };
+    let low = self::mask(bits);
+    value.by_warp(extent, |values, lanes| {
+        let named = (0..lanes).filter(|lane| mask >> lane & 1 != 0);
+        let numbers = named.map(|lane| values[lane.min(values.len() - 1)] & low);
+        numbers.reduce(join).unwrap_or(0) & low
+    })
+}
+
+/// Whether it is known how a `redux` joins numbers.
+pub(super) fn is_reduced(one: &Instruction) -> bool {
+    one.logic != Logic::None && !one.kind.is_float() && one.kind != Type::Small
 }
 
 /// `match.any`: for each lane the lanes of its warp that have the same.
@@ -676,6 +717,33 @@ mod tests {
             ("sad.s32 %r1, %r2, %r3, %r4", &[0xffff_fffe, 5, 100], 107),
             ("sad.u32 %r1, %r2, %r3, %r4", &[0xffff_fffe, 5, 100], 93),
         ]);
+    }
+
+    #[test]
+    fn a_reduction_joins_the_numbers_of_the_lanes_that_are_named() {
+        let lanes = Value::of_threads(EXTENT, |thread| thread as u64);
+        let below_zero = lanes.map(|thread| thread.wrapping_sub(40) & 0xffff_ffff);
+        let of = |line: &str, value: &Value, mask: u64| {
+            let value =
+                &results(&format!("redux.sync.{line} %r1, %r2, %r3"), &[value.clone(), Value::constant(mask)])[0];
+            [value.at(0, 5), value.at(0, 63)]
+        };
+        assert_eq!(of("min.s32", &lanes, M1), [0, 32]);
+        assert_eq!(of("max.u32", &lanes, M1), [31, 63]);
+        assert_eq!(of("max.u32", &lanes, 0xff00), [15, 47]);
+        assert_eq!(of("add.s32", &lanes, M1), [496, 1520]);
+        assert_eq!(of("xor.b32", &lanes, 0b11), [1, 1]);
+        assert_eq!(of("or.b32", &lanes, M1), [31, 63]);
+        assert_eq!(of("and.b32", &lanes, M1), [0, 32]);
+        assert_eq!(of("min.s32", &below_zero, M1), [0xffff_ffd8, 0xffff_fff8]);
+        assert_eq!(of("max.s32", &below_zero, M1), [0xffff_fff7, 23]);
+        assert_eq!(of("add.s32", &Value::constant(3), M1), [96, 96]);
+        let incomplete = Extent { threads: 40, ..EXTENT };
+        let value = Value::of_threads(incomplete, |thread| thread as u64 + 1);
+        with_code("redux.sync.add.s32 %r1, %r2, %r3;", |code| {
+            let sum = compute(&code.instructions[0], 0, 1, &[value, Value::constant(M1)], incomplete);
+            assert_eq!(sum.at(0, 39), (33..=40).sum::<u64>(), "lanes that are not there have nothing to add");
+        });
     }
 
     #[test]

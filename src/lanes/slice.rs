@@ -74,6 +74,31 @@ pub fn is_bound(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
     false
 }
 
+/// Whether a predicate asks which lanes' own numbers equal what data say: how many do, only the data tell.
+#[must_use]
+pub fn is_met_by_data(graph: &Graph<'_, '_>, known: &[Known], node: Node) -> bool {
+    let is_own = |node: &Node| known[node.0 as usize].index && !known[node.0 as usize].data;
+    let is_data = |node: &Node| known[node.0 as usize].data && !known[node.0 as usize].is_warp_uniform();
+    let mut open = vec![node];
+    for _ in 0..MOST {
+        let Some(node) = open.pop() else { return false };
+        let Source::Result { instruction, .. } = graph.source(node) else { continue };
+        let one = &graph.code().instructions[instruction as usize];
+        match (one.op, graph.inputs(node)) {
+            (Op::Setp, [a, b, joined @ ..]) => {
+                let is_equality = matches!(one.cond, Cond::Eq | Cond::Ne) && !one.kind.is_float();
+                if is_equality && ((is_own(a) && is_data(b)) || (is_data(a) && is_own(b))) {
+                    return true;
+                }
+                open.extend(joined);
+            }
+            (Op::And | Op::Or | Op::Xor | Op::Not, inputs) => open.extend(inputs),
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Whether lanes part only where each of them looks at a bit of its own of a number that is the same for them, and is read
 /// from somewhere: `(n >> lane) & 1`, `n & (1 << lane)`.
 #[must_use]

@@ -601,11 +601,23 @@ mod tests {
     fn a_reduction_through_volatile_memory_is_found() {
         let steps = "s[t] += s[t + 16];\ns[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2];";
         let given = format!("__device__ void reduce(volatile int* s, int t) {{\n{steps} }}");
-        assert_eq!(exchanges(&given), [(By::Memory, 3, 2)]);
+        assert_eq!(exchanges(&given), [(By::Memory, 3, 3)], "the first step reads what was stored before the call");
         let own = format!(
             "__global__ void k() {{ volatile __shared__ int s[64]; int t = threadIdx.x;\nif (t < 32) {{ {steps} }} }}"
         );
-        assert_eq!(exchanges(&own), [(By::Memory, 3, 2)]);
+        assert_eq!(exchanges(&own), [(By::Memory, 3, 3)]);
+        let stored = own.replace("if (t < 32)", "s[t] = t; if (t < 32)");
+        assert_eq!(exchanges(&stored), [(By::Memory, 4, 2)], "nothing waits between the store and the first step");
+        let guarded: String =
+            [16, 8, 4, 2, 1].map(|lanes| format!("if (id < {lanes}) s[t] += s[t + {lanes}];\n")).concat();
+        let kernel = |between: &str| {
+            exchanges(&format!(
+                "__global__ void k(float* o) {{ __shared__ volatile float s[128]; int t = threadIdx.x, id = t & 31;\ns[t] = o[t];\n\
+                 {between}{guarded}o[t] = s[t]; }}"
+            ))
+        };
+        assert_eq!(kernel(""), [(By::Memory, 5, 3)]);
+        assert_eq!(kernel("__syncthreads();\n"), [(By::Memory, 4, 5)]);
         assert_eq!(exchanges(&given.replace("volatile ", "")), []);
         assert_eq!(exchanges(&given.replace(";\n", "; __syncwarp();\n").replace("; s", "; __syncwarp(); s")), []);
     }

@@ -2,7 +2,7 @@
 //! ends: it knows values and costs, and no PTX.
 
 use super::cost::{Side, Traits, is_predicated};
-use super::steps::Spread;
+use super::turns::Spread;
 use super::value::{Extent, LANES, Span, Value};
 
 /// What the lanes of a warp do at a branch.
@@ -375,7 +375,7 @@ const REACHED: f64 = 0.15;
 const PARTS: f64 = 0.5;
 
 /// The least that a warp which parts has to lose at a visit, in instructions that it could issue.
-const LOSS: f64 = 8.0;
+pub(super) const LOSS: f64 = 8.0;
 
 /// The side of the leaders of groups of lanes up to which it is no news.
 const GROUP_LEADER: f64 = 32.0;
@@ -423,8 +423,7 @@ fn judge_compiled(evidence: &Evidence) -> Judgement {
     }
     match by_index {
         Verdict::WarpUniform => silent(by_index, "all lanes of a warp go the same way"),
-        Verdict::BoundarySplit if evidence.is_loop => silent(by_index, "lanes leave the loop within one iteration"),
-        Verdict::BoundarySplit => silent(by_index, "a threshold parts few warps"),
+        Verdict::BoundarySplit => silent(by_index, of_boundary(evidence)),
         Verdict::LeaderLane => {
             let heavy = evidence.sides.is_some_and(|(taken, other)| taken.weight.max(other.weight) >= LEADER);
             // One lane starts what the hardware then does by itself.
@@ -456,6 +455,15 @@ fn judge_compiled(evidence: &Evidence) -> Judgement {
             };
             Judgement { verdict: by_index, confidence, advice, reason }
         }
+    }
+}
+
+/// Why few warps part.
+fn of_boundary(evidence: &Evidence) -> &'static str {
+    match evidence.spread.filter(|_| evidence.is_loop) {
+        Some(spread) if spread.share > 0.0 => "few warps have lanes that leave the loop apart",
+        Some(_) => "lanes leave the loop within one iteration",
+        None => "a threshold parts few warps",
     }
 }
 
@@ -587,7 +595,7 @@ fn is_worth_a_word(evidence: &Evidence) -> bool {
     let by_data = evidence.index.most == 0.0 && !loop_parts(evidence);
     if evidence.is_loop {
         // A turn or two of a short body, as what is left over of an unrolled loop, is soon made up for.
-        let loses = |spread: Spread| spread.behind() >= 1.0 && spread.behind() * evidence.body >= 2.0 * LOSS;
+        let loses = |spread: Spread| spread.behind() >= 1.0 && spread.loss(evidence.body) >= 2.0 * LOSS;
         return by_data || evidence.spread.is_some_and(|spread| spread.idle >= IDLE && loses(spread));
     }
     if evidence.is_guard {
@@ -834,6 +842,7 @@ mod tests {
         share: 0.0,
         idle: 0.0,
         trips: (0.0, 0.0),
+        paid: 0.0,
         parts: 1.0,
         reached: 1.0,
         lone: false,
@@ -846,16 +855,20 @@ mod tests {
     fn a_loop_is_judged_by_how_far_apart_lanes_leave_it() {
         let tail = split(|thread| u64::from(thread < 40));
         let left = |share: f64, idle: f64| {
-            let spread = Some(Spread { share, idle, trips: (10.0, 5.0), ..SPREAD });
+            let spread = Some(Spread { share, idle, trips: (10.0, 5.0), paid: 10.0, ..SPREAD });
             told(&Evidence { is_loop: true, spread, ..evidence(tail) })
         };
         assert_eq!(left(1.0, 0.5), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
         assert_eq!(left(1.0, 0.05).2, Advice::Silent);
         assert_eq!(left(0.1, 0.05), (Verdict::BoundarySplit, Confidence::High, Advice::Silent));
-        let short = Some(Spread { share: 1.0, idle: 0.3, trips: (2.0, 1.4), ..SPREAD });
+        let reason = |spread| judge(&Evidence { is_loop: true, spread, ..evidence(tail) }).reason;
+        assert_eq!(reason(Some(SPREAD)), "lanes leave the loop within one iteration");
+        assert_eq!(reason(Some(Spread { share: 0.1, ..SPREAD })), "few warps have lanes that leave the loop apart");
+        assert_eq!(reason(None), "a threshold parts few warps");
+        let short = Some(Spread { share: 1.0, idle: 0.3, trips: (2.0, 1.4), paid: 2.0, ..SPREAD });
         let short = Evidence { is_loop: true, spread: short, ..evidence(tail) };
         assert_eq!(told(&short).2, Advice::Silent, "the last lane is less than an iteration behind");
-        let brief = Some(Spread { share: 1.0, idle: 0.5, trips: (3.0, 1.5), ..SPREAD });
+        let brief = Some(Spread { share: 1.0, idle: 0.5, trips: (3.0, 1.5), paid: 3.0, ..SPREAD });
         let brief = |body: f64| told(&Evidence { is_loop: true, spread: brief, body, ..evidence(tail) }).2;
         assert_eq!((brief(6.0), brief(60.0)), (Advice::Silent, Advice::Warn), "a turn or two of a short body");
     }
@@ -886,5 +899,32 @@ mod tests {
         assert_eq!(verdict("ld.param.u32 %r3, [n]; setp.lt.u32 %p1, %r3, 20;"), Verdict::WarpUniform);
         let load = "mul.wide.u32 %rd2, %r2, 4; ld.global.u32 %r3, [%rd2]; setp.lt.s32 %p1, %r3, 20;";
         assert_eq!(verdict(load), Verdict::DivergentData);
+    }
+
+    #[test]
+    fn whose_number_data_say_is_no_leader_that_is_known() {
+        let long = "neg.s32 %r1, %r1;\n".repeat(20);
+        let verdict = |condition: &str| {
+            let text = format!(
+                "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 31; mul.wide.u32 %rd2, %r2, 4; ld.global.u32 %r4, [%rd2]; {condition}
+                @!%p1 bra B; {long} B: ret;"
+            );
+            judged(SHAPE, &text)[0].judgement.expect("a judgement").verdict
+        };
+        assert_eq!(verdict("setp.eq.s32 %p1, %r4, %r3;"), Verdict::DivergentData);
+        assert_eq!(verdict("setp.ne.s32 %p2, %r3, %r4; not.pred %p1, %p2;"), Verdict::DivergentData);
+        let leader = "setp.eq.s32 %p2, %r3, 0;";
+        assert_eq!(verdict(&format!("{leader} setp.eq.and.s32 %p1, %r4, 3, %p2;")), Verdict::LeaderLane);
+        // As many lanes lead as there are groups that have the same.
+        let groups =
+            "shr.u32 %r5, %r2, 2; match.any.sync.b32 %r6, %r5, -1; brev.b32 %r6, %r6; bfind.shiftamt.u32 %r6, %r6;";
+        assert_eq!(verdict(&format!("{groups} setp.eq.s32 %p1, %r6, %r3;")), Verdict::DivergentIndex);
+        let least = "redux.sync.min.s32 %r6, %r2, -1;";
+        assert_eq!(verdict(&format!("{least} setp.eq.s32 %p1, %r6, %r2;")), Verdict::LeaderLane);
+        let lead = judged(
+            SHAPE,
+            &format!("mov.u32 %r2, %tid.x; {least} setp.eq.s32 %p1, %r6, %r2; @!%p1 bra B; {long} B: ret;"),
+        );
+        assert_eq!((lead[0].split.mean, lead[0].split.witness.map(|lanes| lanes.taken)), (1.0, Some(!1)));
     }
 }

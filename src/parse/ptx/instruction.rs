@@ -80,7 +80,7 @@ pub enum Cond {
     Nan,
 }
 
-/// How `setp` joins its result with a predicate.
+/// How `setp` joins its result with a predicate, and `redux` the numbers of lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the names are those of the operations")]
 pub enum Logic {
@@ -89,6 +89,9 @@ pub enum Logic {
     And,
     Or,
     Xor,
+    Add,
+    Min,
+    Max,
 }
 
 /// The memory that an access goes to.
@@ -187,6 +190,9 @@ modifiers! {
     "and" = Modifier::Logic(Logic::And),
     "or" = Modifier::Logic(Logic::Or),
     "xor" = Modifier::Logic(Logic::Xor),
+    "add" = Modifier::Logic(Logic::Add),
+    "min" = Modifier::Logic(Logic::Min),
+    "max" = Modifier::Logic(Logic::Max),
     "param" = Modifier::Space(Space::Param),
     "global" = Modifier::Space(Space::Global),
     "shared" = Modifier::Space(Space::Shared),

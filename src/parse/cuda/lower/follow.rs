@@ -196,8 +196,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
             let place = self.file.place(chain.at);
             self.out.place(place);
             let register = self.out.register();
-            // The first step reads what was stored before.
-            for _ in 1..chain.steps {
+            for _ in 0..chain.reads {
                 self.out.line(format_args!("st.volatile.shared.f32 [%v{register}], %f1;"));
                 let at = self.out.at();
                 self.out.exchanges.push((at, b"volatile".as_slice().into()));

@@ -400,6 +400,14 @@ fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Ve
             if found.len() > 1 {
                 narrow_by(&mut found, |number| units_of[number as usize].contains(&unit));
             }
+            // What it includes is looked for in its own folder first.
+            if found.len() > 1 {
+                let folder = folder(report.file_of(Place { input: one.input, ..Place::default() }));
+                let is_beside = |family: &Family| {
+                    family.main(report).is_some_and(|main| self::folder(report.file_of(main.quote.place)) == folder)
+                };
+                narrow_by(&mut found, |number| is_beside(&families[number as usize]));
+            }
             if found.len() > 1 {
                 of_arguments(report, families, site, &mut found);
             }
@@ -412,6 +420,11 @@ fn launch(report: &Report, families: &mut [Family], by_base: &HashMap<NameId, Ve
             }
         }
     }
+}
+
+/// The folder of a file.
+fn folder(path: &str) -> &str {
+    path.rfind(['/', '\\']).map_or("", |end| &path[..end])
 }
 
 /// The parts that a name as called and that of a declaration share, where one is the other's end.
@@ -656,6 +669,9 @@ mod tests {
         assert_eq!(made.launch("run", None).told(), ["run a.cu:1 1", "run b.cu:1 1"]);
         let made = Made::new(&[]).file("a.cu", &[("run", 1)]).file("b.cu", &[("run", 1)]).file("main.cu", &[]);
         assert_eq!(made.launch("run", None).told(), ["run a.cu:1 0", "run b.cu:1 0"]);
+        // One that it includes stands beside it.
+        let made = Made::new(&[]).file("a/run.h", &[("run", 1)]).file("b/run.h", &[("run", 1)]).file("b/main.cu", &[]);
+        assert_eq!(made.launch("run", None).told(), ["run a/run.h:1 0", "run b/run.h:1 1"]);
     }
 
     #[test]

@@ -132,6 +132,10 @@ pub(super) enum Edge {
     AlongY,
     /// The whole problem is smaller than a block.
     Small,
+    /// The last block of the grid.
+    Last,
+    /// The grid has few blocks.
+    Few,
 }
 
 /// What is special about an environment.
@@ -142,6 +146,8 @@ pub(super) fn edge(environment: usize) -> Option<Edge> {
         15 => Some(Edge::Some),
         3 => Some(Edge::AlongY),
         19 => Some(Edge::Small),
+        24 => Some(Edge::Last),
+        25 => Some(Edge::Few),
         _ => None,
     }
 }
@@ -405,11 +411,11 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             Special::LanemaskGt => lanes(|lane| (u32::MAX << lane) ^ (1 << lane)),
             Special::Warpid => Value::of_warps(self.extent, |warp| warp as u64),
             Special::Nwarpid => Value::constant(self.extent.warps() as u64),
-            Special::Nctaid(axis) => Value::sampled(self.extent, Span::Block, |environment, _| {
-                let number = mix(mix(u64::from(axis), 14), environment as u64);
-                // Most grids have many blocks.
-                if number.is_multiple_of(8) { (number >> 32) % 8 + 1 } else { (number >> 32) % 64 + 16 }
-            }),
+            Special::Nctaid(axis) => {
+                let number = self.symbol(Span::Block, Flavour::Integer, u64::from(axis), 14);
+                let few = Value::sampled(self.extent, Span::Block, |at, _| u64::from(edge(at) == Some(Edge::Few)));
+                number.zip(&few, |number, few| if few == 0 { number % 64 + 16 } else { number % 8 + 1 })
+            }
             Special::Ctaid(axis) => {
                 let count = self.special(Special::Nctaid(axis));
                 let number = Value::sampled(self.extent, Span::Block, |environment, _| {
@@ -420,10 +426,15 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
                     Some(Edge::First | Edge::Small) => 1,
                     Some(Edge::AlongX | Edge::Some) => u64::from(axis != 0),
                     Some(Edge::AlongY) => u64::from(axis != 1),
-                    None => 0,
+                    Some(Edge::Last | Edge::Few) | None => 0,
                 };
                 let first = Value::sampled(self.extent, Span::Block, |environment, _| is_first(environment));
-                first.zip(&inner, |first, inner| if first == 0 { inner } else { 0 })
+                let last = Value::sampled(self.extent, Span::Block, |at, _| u64::from(edge(at) == Some(Edge::Last)));
+                let place = first.zip(&inner, |first, inner| if first == 0 { inner } else { 0 });
+                place.zip(
+                    &last.zip(&count, |last, count| last * count),
+                    |place, end| if end == 0 { place } else { end - 1 },
+                )
             }
             Special::Clock => self.data(Flavour::Bits64, 0, 16),
             Special::Other(name) => self.symbol(Span::Block, Flavour::Integer, u64::from(name), 17),
@@ -1031,7 +1042,12 @@ mod tests {
     fn grids_are_of_few_blocks_as_well() {
         let count = value("mov.u32 %r1, %nctaid.x;");
         let small = (0..ALL.len()).filter(|at| count.at(*at, 0) <= 8).count();
-        assert!((1..=6).contains(&small) && (0..ALL.len()).all(|at| count.at(at, 0) > 0), "{count:?}");
+        assert!(small == 1 && (0..ALL.len()).all(|at| count.at(at, 0) > 0), "{count:?}");
+        let last = value(
+            "mov.u32 %r2, %ctaid.x; add.u32 %r2, %r2, 1; mov.u32 %r3, %nctaid.x; setp.eq.u32 %p1, %r2, %r3; \
+             selp.b32 %r1, 1, 0, %p1;",
+        );
+        assert!((0..ALL.len()).any(|at| last.at(at, 0) == 1), "{last:?}");
     }
 
     #[test]

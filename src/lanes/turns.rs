@@ -201,7 +201,7 @@ impl Evaluator<'_, '_, '_> {
         // it, it is.
         let is_real = |one: &&Seen| (is_same && !is_cut) || one.turns() <= REALISTIC;
         let real: Vec<&Seen> = seen.iter().filter(is_real).collect();
-        #[allow(clippy::cast_precision_loss, reason = "there are 24 environments")]
+        #[allow(clippy::cast_precision_loss, reason = "there are 26 environments")]
         let (count, environments) = (real.len() as f64, self.extent.environments.len().max(1) as f64);
         let mean = |f: fn(&Seen) -> f64| real.iter().map(|one| f(one)).sum::<f64>() / count.max(1.0);
         let most_split = real.iter().map(|one| one.split).fold(0.0, f64::max);
@@ -396,7 +396,7 @@ impl Evaluator<'_, '_, '_> {
             some += row.iter().filter(|one| **one != 0).count() * (self.extent.threads / row.len().max(1));
             all += self.extent.threads;
         }
-        #[allow(clippy::cast_precision_loss, reason = "there are 24 environments, and 1024 threads")]
+        #[allow(clippy::cast_precision_loss, reason = "there are 26 environments, and 1024 threads")]
         let share = some as f64 / all.max(1) as f64;
         share
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 pub type Environments = &'static [usize];
 
 /// All of them.
-pub const ALL: Environments = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23];
+pub const ALL: Environments =
+    &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25];
 
 /// Enough of them to see that a branch is not worth looking at in all: six of the usual ones, and two at edges.
 pub const SOME: Environments = &[0, 1, 5, 7, 8, 13, 14, 22];

@@ -128,17 +128,25 @@ fn without_code(text: &[u8]) -> &[u8] {
     code.map_or(text, |(rest, _)| rest)
 }
 
-/// The name in `function '<name>'`; it may hold quotes itself, so it ends where the sentence goes on.
+/// The name in `function '<name>'` or `Function '<name>'`; it may hold quotes itself, so it ends where the sentence goes on.
 fn quoted_function(text: &[u8]) -> Option<&[u8]> {
-    let start = [&b"function '"[..], b"limit 256 for '"].iter().find_map(|lead| {
-        let at = memchr::memmem::find(text, lead)?;
-        Some(at + lead.len())
-    })?;
+    const LEAD: &[u8] = b"unction '";
+    let function = memchr::memmem::find(text, LEAD).map(|at| at + LEAD.len());
+    let start = function.or_else(|| capped_function(text))?;
     let rest = &text[start..];
     const AFTER: [&[u8]; 7] = [b"', ", b"' cannot", b"' uses", b"' with ", b"' in line", b"' in '", b"' is "];
     let end = AFTER.iter().filter_map(|after| memchr::memmem::find(rest, after)).min();
     let end = end.or_else(|| memchr::memrchr(b'\'', rest))?;
     (end > 0).then(|| &rest[..end])
+}
+
+/// Where the name starts in `Overriding maximum register limit <n> for '<name>'`.
+fn capped_function(text: &[u8]) -> Option<usize> {
+    const LIMIT: &[u8] = b"register limit ";
+    let number = memchr::memmem::find(text, LIMIT)? + LIMIT.len();
+    let digits = text[number..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let for_name = text[number + digits..].strip_prefix(b" for '").filter(|_| digits > 0)?;
+    Some(text.len() - for_name.len())
 }
 
 /// Whether `text` stops before the quote that ends the name of a function.
@@ -303,6 +311,8 @@ mod tests {
         let cap =
             b"entry function '_Z5k_limPfi' with max regcount of 32 calls function '_Z6ext_fnfi' with regcount of 46";
         assert_eq!(read(Severity::Error, cap).expect("an error").kernel, Some(&b"_Z5k_limPfi"[..]));
+        let stack = b"Function 'k' uses 4096 bytes stack but limited to 1024";
+        assert_eq!(read(Severity::Error, stack).expect("an error").kernel, Some(&b"k"[..]));
         let few = b"(C7602) Insufficient registers (64) to compile instruction at line 267 in function k_starved. Try to compile with register target of 154 or higher.";
         assert_eq!(read(Severity::Fatal, few).expect("an error").kernel, Some(&b"k_starved"[..]));
     }
@@ -317,7 +327,10 @@ mod tests {
     #[test]
     fn plain_information_says_nothing_to_act_on() {
         assert_eq!(read(Severity::Info, b"Processing k_maxnreg"), None);
-        let cap = "Overriding maximum register limit 256 for 'reg_hungry' with  32 of maxrregcount option";
-        assert_eq!((info(cap).kind, info(cap).kernel), (MessageKind::RegisterCap, Some(&b"reg_hungry"[..])));
+        for limit in ["256", "128", "63"] {
+            let cap =
+                format!("Overriding maximum register limit {limit} for 'reg_hungry' with  32 of maxrregcount option");
+            assert_eq!((info(&cap).kind, info(&cap).kernel), (MessageKind::RegisterCap, Some(&b"reg_hungry"[..])));
+        }
     }
 }

@@ -8,6 +8,7 @@ use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser};
 
 use super::envelope::Severity;
+use super::usage;
 use crate::model::{Bytes, MessageKind};
 
 /// What a text says.
@@ -196,28 +197,19 @@ fn name_before<'a>(text: &'a [u8], after: &[u8]) -> Option<&'a [u8]> {
     (end > 0).then(|| &text[..end])
 }
 
-fn bytes_number(digits: &[u8]) -> Option<Bytes> {
-    std::str::from_utf8(digits).ok()?.parse().ok().map(Bytes)
-}
-
 /// `…', 8 bytes spill stores, 16 bytes spill loads`
 fn spill_bytes(text: &[u8]) -> Option<(Bytes, Bytes)> {
     let stores_at = memchr::memmem::rfind(text, b" bytes spill stores, ")?;
-    let stores = trailing_digits(&text[..stores_at]);
+    let stores = usage::last_number(&text[..stores_at]);
     let rest = &text[stores_at + b" bytes spill stores, ".len()..];
     let loads_at = memchr::memmem::find(rest, b" bytes spill loads")?;
-    Some((bytes_number(stores)?, bytes_number(&rest[..loads_at])?))
+    Some((Bytes(stores?), Bytes(usage::whole_number(&rest[..loads_at])?)))
 }
 
 /// `…, size of stack frame: 728 bytes`
 fn frame_size(text: &[u8]) -> Option<Bytes> {
     let before = text.strip_suffix(b" bytes")?;
-    bytes_number(trailing_digits(before))
-}
-
-fn trailing_digits(text: &[u8]) -> &[u8] {
-    let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
-    &text[text.len() - digits..]
+    usage::last_number(before).map(Bytes)
 }
 
 /// `… uses too much shared data (0xc400 bytes, 0xc000 max)`, also with `+ 0x10 bytes system`.

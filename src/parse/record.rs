@@ -13,6 +13,8 @@ pub(crate) enum Record<'a> {
     Entry { name: &'a [u8], arch: Option<Arch> },
     /// `Function properties for <name>` of ptxas.
     Properties { name: &'a [u8] },
+    /// The same with its frame, whose line break became blanks.
+    Function { name: &'a [u8], frame: &'a [u8] },
     /// `Function properties for '<name>':` of a linker.
     LinkProperties { name: &'a [u8], target: Option<Arch> },
     /// `… bytes stack frame, …`
@@ -97,10 +99,43 @@ fn properties(text: &[u8]) -> Record<'_> {
     {
         return Record::LinkProperties { name, target };
     }
-    if is_whole_name(rest) && target.is_none() {
-        return Record::Properties { name: rest };
+    let partial = Record::Partial { what: Partial::Properties, text };
+    if target.is_some() {
+        return partial;
     }
-    Record::Partial { what: Partial::Properties, text }
+    match with_frame(rest) {
+        Some((name, frame)) if is_whole_name(name) => Record::Function { name, frame },
+        None if is_whole_name(rest) => Record::Properties { name: rest },
+        _ => partial,
+    }
+}
+
+/// A name that its frame follows on the same line.
+fn with_frame(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    memchr::memchr(b' ', text)?;
+    let (name, frame) = text.split_at(frame_in(text)?);
+    if name.last().is_some_and(|b| !b.is_ascii_whitespace()) {
+        return None;
+    }
+    // Libraries have `ptxas         .     ` before the frame.
+    let name = name.trim_ascii_end();
+    let of_library = || name.strip_suffix(b".")?.trim_ascii_end().strip_suffix(b" ptxas");
+    Some((of_library().map_or(name, <[u8]>::trim_ascii_end), frame))
+}
+
+/// Whether `text` is nothing but the beginning of a record's first words.
+pub(crate) fn is_stub(text: &[u8]) -> bool {
+    let leads = [ENTRY, PROPERTIES, b"Used ", b"used ", b"Compile time = "];
+    !text.is_empty() && leads.iter().any(|lead| lead.starts_with(text))
+}
+
+/// Whether `text` begins with the first words of a record; no more of it is looked at.
+pub(crate) fn opens(text: &[u8]) -> bool {
+    text.starts_with(ENTRY)
+        || text.starts_with(PROPERTIES)
+        || usage::starts_whole(text)
+        || usage::compile_time(text).is_some()
+        || usage::is_module(text)
 }
 
 /// A mangled name holds no blank; one that does has another process's output in it.
@@ -119,7 +154,7 @@ pub(crate) fn frame_in(line: &[u8]) -> Option<usize> {
     }
     let unit = memchr::memmem::find(line, UNIT)?;
     let digits = line[..unit].iter().rev().take_while(|b| b.is_ascii_digit()).count();
-    (digits > 0).then(|| unit - digits)
+    (digits > 0).then(|| usage::number_start(line, unit - digits))
 }
 
 #[cfg(test)]
@@ -176,6 +211,8 @@ mod tests {
             ("    8 bytes stack frame, 0", 4),
             ("ptxas         .     216 bytes stack frame", 20),
             ("#17 0.42     8 bytes stack frame", 13),
+            ("#17 0.42     1,008 bytes stack frame", 13),
+            ("    1 234 bytes stack frame", 4),
         ] {
             assert_eq!(frame_in(line.as_bytes()), Some(at), "{line}");
         }

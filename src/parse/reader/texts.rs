@@ -1,7 +1,7 @@
 //! Keeps what the CUDA tools say in words: each text once, with a count.
 
 use super::{At, LineReader};
-use crate::model::{Message, Place};
+use crate::model::{Message, Place, Unread};
 use crate::parse::assemble::Weight;
 use crate::parse::clean;
 use crate::parse::envelope::{self, Envelope, Severity};
@@ -36,7 +36,12 @@ impl LineReader<'_> {
         let severity = envelope.severity;
         let lead = &line[envelope.start..envelope.text];
         // Information that says nothing must not fill the memory, so it is read before it is kept.
-        if severity == Severity::Info && message::read(severity, text).is_none() {
+        let says_nothing = text.is_empty() || (severity == Severity::Info && message::read(severity, text).is_none());
+        if says_nothing && self.is_cut() {
+            let place = self.position.place(at);
+            return self.assembler.unread(Unread::Cut, line[envelope.start..].trim_ascii_end(), place);
+        }
+        if says_nothing && severity == Severity::Info {
             return;
         }
         // Equal errors at two places of a PTX file are two errors; of warnings the words are enough.
@@ -48,7 +53,7 @@ impl LineReader<'_> {
         let (text, arch) = envelope::without_target(&text[..text.len().min(LONG_TEXT)]);
         let Some(reading) = message::read(severity, text) else { return };
         let place = self.position.place(at.after(lead.len()));
-        if reading.unfinished && !self.cut {
+        if reading.unfinished && !self.is_cut() {
             return self.begin_partial(PartialText::Message(severity), text, place);
         }
         let kernel = reading.kernel.map(|name| self.assembler.name(name));

@@ -26,7 +26,7 @@ impl LineReader<'_> {
     /// Reads a line that holds a message, and those behind it.
     pub(super) fn read_message(&mut self, at: At<'_>, line: &[u8], envelope: Envelope) -> Understood {
         let text = &line[envelope.text..];
-        if memchr::memchr(b':', text).is_none() {
+        if !has_lone_colon(text) {
             return self.read_one(at, line, envelope);
         }
         if let Some(next) = next_message(text) {
@@ -95,6 +95,12 @@ impl LineReader<'_> {
         }
         self.read_one(at, line, envelope)
     }
+}
+
+/// Whether a colon that may be that of a message is in `text`; those of C++ names come in pairs.
+fn has_lone_colon(text: &[u8]) -> bool {
+    let is_colon = |at: Option<usize>| at.and_then(|at| text.get(at)) == Some(&b':');
+    memchr::memchr_iter(b':', text).any(|at| !is_colon(at.checked_sub(1)) && !is_colon(at.checked_add(1)))
 }
 
 /// Where another message starts in the text of one. What is looked at of the rest of the line is bounded.

@@ -112,7 +112,10 @@ fn properties(text: &[u8]) -> Record<'_> {
 
 /// A name that its frame follows on the same line.
 fn with_frame(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    memchr::memchr(b' ', text)?;
+    // A signature has blanks too, and ends in a parenthesis as no frame does.
+    if text.ends_with(b")") || memchr::memchr(b' ', text).is_none() {
+        return None;
+    }
     let (name, frame) = text.split_at(frame_in(text)?);
     if name.last().is_some_and(|b| !b.is_ascii_whitespace()) {
         return None;

@@ -1,5 +1,9 @@
 //! What one line of a CUDA tool says: the text of a message, told apart by its first words.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::envelope::without_target;
 use super::usage;
 use crate::model::Arch;
@@ -43,6 +47,10 @@ pub(crate) enum Partial {
 
 const ENTRY: &[u8] = b"Compiling entry function";
 const PROPERTIES: &[u8] = b"Function properties for";
+const STACK: &[u8] = b" bytes stack frame";
+
+/// Made once: names are short, and many.
+static STACK_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(STACK));
 
 /// Reads the text of an information message, without trailing blanks.
 pub(crate) fn read(text: &[u8]) -> Record<'_> {
@@ -149,13 +157,12 @@ fn is_whole_name(name: &[u8]) -> bool {
 
 /// Where the figures of a stack frame start in a line that holds them.
 pub(crate) fn frame_in(line: &[u8]) -> Option<usize> {
-    const UNIT: &[u8] = b" bytes stack frame";
     let plain = line.trim_ascii_start();
     let digits = plain.iter().take_while(|b| b.is_ascii_digit()).count();
-    if digits > 0 && plain[digits..].starts_with(UNIT) {
+    if digits > 0 && plain[digits..].starts_with(STACK) {
         return Some(line.len() - plain.len());
     }
-    let unit = memchr::memmem::find(line, UNIT)?;
+    let unit = STACK_FINDER.find(line)?;
     let digits = line[..unit].iter().rev().take_while(|b| b.is_ascii_digit()).count();
     (digits > 0).then(|| usage::number_start(line, unit - digits))
 }

@@ -180,3 +180,151 @@ fn sentences_without_room_are_counted_and_known_ones_still_are() {
     assert_eq!((report.messages[0].count, report.messages.last().map(|lost| lost.count)), (2, Some(64)));
     assert!(report.names.len() as u64 <= ROOM, "a name without a message fills the memory");
 }
+
+const LISTING: &str = "\
+Fatbin elf code:
+================
+arch = sm_90
+code version = [1,8]
+host = linux
+compile_size = 64bit
+
+Resource usage:
+ Common:
+  GLOBAL:0
+ Function _Z1kPf:
+  REG:168 STACK:0 SHARED:9216 LOCAL:0 CONSTANT[0]:536 TEXTURE:0 SURFACE:0 SAMPLER:0
+ Function _Z1jPf:
+  REG:16 STACK:8 SHARED:1024 LOCAL:0 CONSTANT[0]:536 TEXTURE:0 SURFACE:0 SAMPLER:0
+";
+
+/// The lines of the listing, each made by `line` of its number and its text.
+fn listed(line: impl Fn(usize, &str) -> String) -> String {
+    LISTING.lines().zip(1..).map(|(text, number)| line(number, text)).collect()
+}
+
+#[test]
+fn a_listing_is_seen_behind_prefixes_of_every_kind() {
+    let plain = read(LISTING.as_bytes());
+    assert_eq!(plain.len(), 2);
+    assert!(plain[0].starts_with("entry _Z1kPf sm_90: 168 registers") && plain[0].contains("8192"), "{plain:?}");
+    let dresses = [
+        ("BuildKit", listed(|n, line| format!("#7 {}.{n} {line}\n", n / 3))),
+        ("MSBuild", listed(|_, line| format!("1>{line}\r\n"))),
+        ("GitHub", listed(|n, line| format!("2026-03-04T05:00:{n:02}.0022657Z {line}\n"))),
+        ("GitLab", listed(|n, line| format!("2026-03-04T05:00:{n:02}.002265Z 01O {line}\n"))),
+        ("Jenkins", listed(|n, line| format!("[2026-03-04T05:00:{n:02}.002Z] {line}\n"))),
+        ("docker-compose", listed(|_, line| format!("build-1  | {line}\n"))),
+        ("ninja", listed(|n, line| format!("[{n}/14] {line}\n"))),
+        ("progress", listed(|n, line| format!("[{:3}%] {line}\n", n * 8))),
+        ("ninja, once", format!("[1/2] {LISTING}")),
+        ("cat -n", listed(|n, line| format!("{n:6}\t{line}\n"))),
+        ("grep -n", listed(|n, line| format!("build.log:{n}:{line}\n"))),
+        ("grep -n -A", listed(|n, line| format!("x.log{0}{n}{0}{line}\n", if n % 2 == 0 { ':' } else { '-' }))),
+        ("colours", listed(|_, line| format!("\x1b[32m[job]\x1b[0m {line}\x1b[K\n"))),
+        ("a quote", listed(|_, line| format!("> {line}\n"))),
+        ("a comment", listed(|_, line| format!(" * {line}\n"))),
+        ("another comment", listed(|_, line| format!("// {line}\n"))),
+        ("a patch", listed(|_, line| format!("+{line}\n"))),
+        ("blanks", listed(|_, line| format!("    {line}\n"))),
+        ("a browser", LISTING.replace("  ", "&nbsp; ")),
+    ];
+    for (dress, log) in dresses {
+        assert_eq!(read(log.as_bytes()), plain, "{dress}:\n{log}");
+    }
+}
+
+#[test]
+fn listings_of_two_jobs_that_write_in_turn_are_told_apart() {
+    let other = LISTING.replace("sm_90", "sm_80").replace("Pf", "Pd");
+    let both: String =
+        LISTING.lines().zip(other.lines()).map(|(one, other)| format!("#7 1.2 {one}\n#8 1.3 {other}\n")).collect();
+    let names = |log: &str| -> Vec<String> {
+        let mut names: Vec<String> = read(log.as_bytes())
+            .iter()
+            .map(|facts| facts.split(" registers").next().unwrap_or_default().into())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&both), names(&format!("{LISTING}{other}")));
+}
+
+#[test]
+fn prose_and_code_around_figures_name_no_kernel() {
+    let figures = "#7 1.2   REG:16 STACK:8 SHARED:0 LOCAL:0 CONSTANT[0]:536 TEXTURE:0 SURFACE:0 SAMPLER:0\n";
+    for before in [
+        "the arch = sm_90 build\nsee Function foo:\n",
+        "// arch = sm_90\n// Function foo:\n",
+        "#7 int arch = sm_90\n#7 1.2 see Function foo:\n",
+        "arch = sm_90\n Function foo:\n",
+    ] {
+        assert!(read(format!("{before}{figures}").as_bytes())[0].starts_with("entry ? ?"), "{before}");
+        assert!(read(before.as_bytes()).is_empty(), "{before}");
+    }
+}
+
+#[test]
+fn a_log_that_starts_within_a_number_does_not_tell_it() {
+    let rest = " bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\nptxas info    : Used 20 registers, used 0 barriers\n";
+    let figures = |log: &str| {
+        let report = facts::read(log.as_bytes()).report;
+        let resources = report.kernels[0].resources.clone();
+        (
+            resources.stack,
+            resources.spill_stores,
+            resources.spill_loads,
+            facts::messages(&report).contains("Unread(Cut)"),
+        )
+    };
+    let bytes = |n| Some(warplint::model::Bytes(n));
+    assert_eq!(figures(&format!("6{rest}")), (None, bytes(12), bytes(16), true));
+    for whole in ["    6", "\t6", "1>    6", "x\n6", "\n6"] {
+        assert_eq!(figures(&format!("{whole}{rest}")), (bytes(6), bytes(12), bytes(16), false), "{whole}");
+    }
+}
+
+#[test]
+fn a_log_that_ends_within_the_beginning_of_a_message_is_cut() {
+    let is_cut = |log: &str| facts::messages(&facts::read(log.as_bytes()).report).contains("Unread(Cut)");
+    let next = "ptxas info    : Compiling entry function";
+    for end in 3..=next.len() {
+        assert!(is_cut(&format!("{RECORDS}{}", &next[..end])), "{}", &next[..end]);
+        let behind = &next[..end.max("ptxas i".len())];
+        assert!(is_cut(&format!("{RECORDS}#7 1.2 {behind}")), "{behind}");
+    }
+    for stub in ["nvlink warn", "ptxas warning : ", "ptxas info    : 12 by", "ptxas info    : (C75", "info    : Func"] {
+        assert!(is_cut(&format!("{RECORDS}{stub}")), "{stub}");
+    }
+    for whole in ["", "make: done", "$ which ptxas", "ptxas info    : 0 bytes gmem", "info    : of other tools"] {
+        assert!(!is_cut(&format!("{RECORDS}{whole}")), "{whole}");
+        assert!(!is_cut(&format!("{RECORDS}{}\n", &next[..18])), "a line that has its end");
+    }
+}
+
+#[test]
+fn what_an_item_that_is_not_understood_may_say_is_unknown() {
+    let shared = |items: &str| {
+        let log = RECORDS.replace("64 bytes smem, 360 bytes cmem[0]", items).replace("sm_80", "sm_90");
+        let report = facts::read(log.as_bytes()).report;
+        (report.kernels[0].resources.static_shared, facts::messages(&report).contains("Unread(Item)"))
+    };
+    let bytes = |n| Some(warplint::model::Bytes(n));
+    for items in ["512B smem", "1 024 bytes smem", "1,024 bytes smem", "1,234 bytes smem", "used 1 barriers, 512B smem"]
+    {
+        assert_eq!(shared(items), (None, true), "{items}");
+    }
+    assert_eq!(shared("used 1 barriers; 512 bytes smem"), (None, true));
+    assert_eq!(shared("used 1 barriers"), (bytes(0), false));
+    assert_eq!(shared("64 bytes smem, 12 bytes tmem"), (bytes(64), true));
+}
+
+#[test]
+fn a_frame_with_grouped_digits_is_unknown() {
+    for stack in ["1,008", "1,234", "1.234", "1'234", "1\u{a0}234", "1 234", "008"] {
+        let log = RECORDS.replace("    8 bytes", &format!("    {stack} bytes"));
+        let report = facts::read(log.as_bytes()).report;
+        assert_eq!(report.kernels[0].resources.stack, None, "{stack}");
+        assert!(facts::messages(&report).contains("Unread("), "{stack}");
+    }
+}

@@ -195,3 +195,35 @@ fn a_name_that_repeats_itself_is_searched_for_as_fast_as_any_other() {
     // In the square of its length it is minutes.
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
+
+#[test]
+fn every_command_ends_quietly_when_its_reader_goes_away() {
+    for command in [
+        "gpus",
+        "gpus -f json",
+        "gpus a100 -f json",
+        "rules -f json",
+        "explain register-spill",
+        "occupancy --gpu sm_80 --registers 40 --block 128 -f json",
+        "launch --gpu sm_80 --block 128 --grid 100 -f json",
+        "completions bash",
+        "man",
+        "init --schema",
+        "init -o -",
+        "kernels --isolated -f json fixtures/ptxas/13.5/spill-sm90/input.log",
+        "diff --isolated -f json fixtures/ptxas/13.5/spill-sm90/input.log fixtures/ptxas/13.5/basic-sm90/input.log",
+        "--isolated --fail-on never -f html fixtures/ptxas/13.5/spill-sm90/input.log",
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_warplint"))
+            .args(command.split(' '))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code().is_some_and(|code| code < 2) && told.is_empty(), "{command}: {told}");
+    }
+}

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
-use miette::IntoDiagnostic;
 
 use crate::gpu::{Gpu, Target, products};
+use crate::output;
 use crate::report::gpus::{json, list, one};
 use crate::report::{DataFormat, Style};
 
@@ -24,13 +24,14 @@ pub struct GpusArgs {
 /// # Errors
 /// When the GPU is not known or the report cannot be written.
 pub fn run(args: &GpusArgs, style: &Style, out: &mut dyn Write) -> miette::Result<()> {
-    match (&args.name, args.format) {
-        (Some(name), DataFormat::Human) => one(&Gpu::resolve(name)?, *style, out),
-        (Some(name), DataFormat::Json) => json(&[Gpu::resolve(name)?], out),
+    let named = args.name.as_deref().map(Gpu::resolve).transpose()?;
+    output::write(None, out, |out| match (&named, args.format) {
+        (Some(gpu), DataFormat::Human) => one(gpu, *style, out),
+        (Some(gpu), DataFormat::Json) => json(std::slice::from_ref(gpu), out),
         (None, DataFormat::Human) => list(*style, out),
         (None, DataFormat::Json) => json(&everything(), out),
-    }
-    .into_diagnostic()
+    })?;
+    Ok(())
 }
 
 /// Every compute capability, and then every product.

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
-use miette::IntoDiagnostic;
 
 use crate::cli::Cli;
+use crate::output;
 
 /// Prints the completions of `shell`.
 ///
@@ -17,7 +17,7 @@ use crate::cli::Cli;
 pub fn completions(shell: Shell, out: &mut dyn Write) -> miette::Result<()> {
     let mut text = Vec::new();
     generate(shell, &mut Cli::command(), "warplint", &mut text);
-    out.write_all(&text).into_diagnostic()
+    Ok(output::write(None, out, |out| out.write_all(&text))?)
 }
 
 /// What no option says.
@@ -39,9 +39,11 @@ The configuration, in the working folder or the nearest one above it up to the r
 /// # Errors
 /// When it cannot be written.
 pub fn man(out: &mut dyn Write) -> miette::Result<()> {
-    let mut text = Vec::new();
-    page(&mut text).into_diagnostic()?;
-    out.write_all(&text).into_diagnostic()
+    Ok(output::write(None, out, |out| {
+        let mut text = Vec::new();
+        page(&mut text)?;
+        out.write_all(&text)
+    })?)
 }
 
 fn page(out: &mut Vec<u8>) -> io::Result<()> {

@@ -89,7 +89,7 @@ pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
     let text = colon + 1 + usize::from(line.get(colon + 1) == Some(&b' '));
     let speaker = lead.trim_ascii_end();
     if let Some(located) = speaker.strip_suffix(b";") {
-        let start = if located.starts_with(b"ptxas ") { 0 } else { memchr::memmem::rfind(located, b"ptxas ")? };
+        let start = if located.starts_with(b"ptxas ") { 0 } else { located_from(located)? };
         return Some(Envelope { tool: Tool::Ptxas, severity, start, text });
     }
     // Glued to a line that another tool left without an end, only the tool's own padding shows what it is.
@@ -99,6 +99,14 @@ pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
     }
     let apart = line[..colon].ends_with(b" ");
     (apart && ends_a_prefix(speaker)).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
+}
+
+/// Where the tool stands before a location, which `text` ends with.
+fn located_from(text: &[u8]) -> Option<usize> {
+    /// A line may hold any number of semicolons before what is no message: no location is longer.
+    const LONGEST: usize = 4096;
+    let near = text.len().saturating_sub(LONGEST);
+    memchr::memmem::rfind(&text[near..], b"ptxas ").map(|at| near + at)
 }
 
 /// The severity that `before` ends with, padded as the tools print it, and what stands before it.
@@ -155,6 +163,33 @@ pub(crate) fn is_bare_error(line: &[u8], envelope: Envelope) -> bool {
         && envelope.text == envelope.start + PADDED + b": ".len()
         && (said.first().is_some_and(u8::is_ascii_alphabetic) || said.starts_with(b"(C"))
         && memchr::memchr(b' ', said.trim_ascii_end()).is_some()
+}
+
+/// Where the beginning of a message stands that `line` ends with, short of its colon. A few letters are one only as a whole
+/// line that `follows_records`.
+pub(crate) fn stub_in(line: &[u8], follows_records: bool) -> Option<usize> {
+    const LEADS: [&[u8]; 8] = [
+        b"ptxas info    :",
+        b"ptxas warning :",
+        b"ptxas error   :",
+        b"ptxas fatal   :",
+        b"nvlink info    :",
+        b"nvlink warning :",
+        b"nvlink error   :",
+        b"nvlink fatal   :",
+    ];
+    const SHORTEST: usize = 3;
+    let is_begun = |text: &[u8]| LEADS.iter().any(|lead| lead.len() > text.len() && lead.starts_with(text));
+    let indent = line.len() - line.trim_ascii_start().len();
+    if follows_records && line.len() - indent >= SHORTEST && is_begun(&line[indent..]) {
+        return Some(indent);
+    }
+    let near = line.len().saturating_sub(LEADS[4].len());
+    let tools = [&b"ptxas "[..], b"nvlink "].into_iter();
+    let at = tools.filter_map(|tool| Some((memchr::memmem::rfind(&line[near..], tool)? + near, tool.len()))).max();
+    let (at, tool) = at?;
+    let is_word = line[..at].last().is_none_or(|b| !b.is_ascii_alphanumeric() && !b"-_/\\.".contains(b));
+    (is_word && line.len() > at + tool && is_begun(&line[at..])).then_some(at)
 }
 
 /// The target in a trailing ` (target: sm_80)`, and the text without it.
@@ -229,6 +264,24 @@ mod tests {
         {
             assert!(!bare(line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_message_may_stop_before_its_colon() {
+        for (line, at) in [
+            ("ptxas info   ", 0),
+            ("ptxas in", 0),
+            ("ptx", 0),
+            ("  ptxas", 2),
+            ("#7 1.2 ptxas wa", 7),
+            ("2026-03-04T05:00:00.0022657Z nvlink i", 29),
+        ] {
+            assert_eq!(stub_in(line.as_bytes(), true), Some(at), "{line}");
+        }
+        for line in ["", "p", "npt", "which ptxas", "nvcc -Xptxas i", "/bin/ptxas i", "ptxas x", "ptxas info    : "] {
+            assert_eq!(stub_in(line.as_bytes(), true), None, "{line}");
+        }
+        assert_eq!(stub_in(b"ptxas", false), None);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use super::nvcc;
 use super::reader::LineReader;
-use super::{clean, scan};
+use super::{clean, envelope, scan};
+use crate::model::Unread;
 
 /// How much of the end of a log is looked at; that much is in the buffer, however the log was read.
 const WITHIN: usize = 4096;
@@ -24,6 +25,20 @@ impl LineReader<'_> {
                 self.keep_failure(failure, line, place);
             }
             at = end + 1;
+        }
+    }
+
+    /// Tells that the log ends within what stands before every message of a CUDA tool, which is the end of `buffer`.
+    pub(super) fn note_stub(&mut self, buffer: &[u8]) {
+        let floor = buffer.len().saturating_sub(WITHIN);
+        let start = scan::line_start(buffer, floor, buffer.len());
+        let line = &buffer[start..];
+        let follows_records = self.facts().records > 0;
+        if self.is_cut()
+            && let Some(stub) = envelope::stub_in(line, follows_records)
+        {
+            let place = self.place_before(buffer, start).after(stub);
+            self.assembler.unread(Unread::Cut, line[stub..].trim_ascii_end(), place);
         }
     }
 

@@ -7,7 +7,59 @@ use nom::multi::many0;
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Parser};
 
+use super::usage::whole_number;
 use crate::model::{Arch, Bytes, Resources};
+
+/// What stands before every line of a listing: the mark of a job, a time stamp, a line number, a comment leader. It is
+/// that of the figures, whose own words are beyond doubt; only its numbers differ from line to line.
+#[derive(Debug, Default)]
+pub(crate) struct Lead(Vec<u8>);
+
+impl Lead {
+    pub(crate) fn new(before: &[u8]) -> Lead {
+        Lead(before.trim_ascii().to_vec())
+    }
+
+    /// Where the text of `line` starts, behind the same lead.
+    pub(crate) fn end_in(&self, line: &[u8]) -> Option<usize> {
+        let mut rest = line.trim_ascii_start();
+        let mut lead = self.0.as_slice();
+        while !lead.is_empty() {
+            let (one, other) = (numbered(lead), numbered(rest));
+            let length = match one {
+                Some(length) => {
+                    rest = &rest[other?..];
+                    length
+                }
+                None if other.is_none() && is_like(*lead.first()?, *rest.first()?) => {
+                    rest = &rest[1..];
+                    1
+                }
+                None => return None,
+            };
+            lead = &lead[length..];
+        }
+        Some(line.len() - rest.trim_ascii_start().len())
+    }
+}
+
+/// How long a number at the start of `text` is, with the blanks that may pad it.
+fn numbered(text: &[u8]) -> Option<usize> {
+    let blanks = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let digits = text[blanks..].iter().take_while(|b| b.is_ascii_digit()).count();
+    (digits > 0).then_some(blanks + digits)
+}
+
+/// Whether these stand at the same place of two leads: `grep -n` has a colon in one and a dash in the other.
+fn is_like(one: u8, other: u8) -> bool {
+    one == other || (b":-".contains(&one) && b":-".contains(&other))
+}
+
+/// Where the figures of a function start in `line`, if it holds any.
+pub(crate) fn figures_in(line: &[u8]) -> Option<usize> {
+    let is_word = |at: &usize| !line[..*at].last().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    memchr::memmem::find_iter(line, b"REG:").find(is_word)
+}
 
 /// One function's line of figures.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +94,7 @@ pub(crate) enum Line<'a> {
     Foreign,
 }
 
-/// Reads one line, without its end.
+/// Reads one line, without its end and without what stands before every line.
 pub(crate) fn read(line: &[u8]) -> Line<'_> {
     let text = line.trim_ascii();
     if let Some(arch) = text.strip_prefix(b"arch = ") {
@@ -51,8 +103,8 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     if let Some(name) = text.strip_prefix(b"Function ").and_then(|rest| rest.strip_suffix(b":")) {
         return Line::Function(name);
     }
-    if let Some(at) = memchr::memmem::find(text, b"REG:") {
-        return figures(&text[at..]).map_or(Line::Foreign, |listed| Line::Figures(Box::new(listed)));
+    if text.starts_with(b"REG:") {
+        return figures(text).map_or(Line::Foreign, |listed| Line::Figures(Box::new(listed)));
     }
     if text.starts_with(b"Resource usage") {
         return Line::Start;
@@ -86,7 +138,7 @@ struct Field<'a> {
 fn field(input: &[u8]) -> IResult<&[u8], Field<'_>> {
     let word = |b: u8| b.is_ascii_uppercase();
     let bank = opt(delimited(tag("["), digit1, tag("]")));
-    let value = take_while1(|b: u8| b.is_ascii_alphanumeric());
+    let value = take_while1(|b: u8| !b.is_ascii_whitespace());
     let (rest, (key, bank, value)) =
         preceded(multispace0, (take_while1(word), bank, preceded(tag(":"), value))).parse(input)?;
     let bank = bank.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
@@ -104,11 +156,13 @@ fn figures(text: &[u8]) -> Option<Listed> {
     };
     let mut constant = Vec::new();
     for Field { key, bank, value } in fields {
-        let number: Option<u32> = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+        let number = whole_number(value);
+        let is_unknown = key == b"STACK" && value == b"UNKNOWN";
+        listed.unread_item |= number.is_none() && !is_unknown;
         match (key, number) {
             // A linked device function shows 0 registers on sm_90 and later: not a fact.
             (b"REG", number) => resources.registers = number.filter(|n| *n > 0),
-            (b"STACK", None) if value == b"UNKNOWN" => listed.unbounded_stack = true,
+            (b"STACK", None) if is_unknown => listed.unbounded_stack = true,
             (b"STACK", number) => resources.stack = number.map(Bytes),
             (b"SHARED", number) => resources.static_shared = number.map(Bytes),
             (b"LOCAL", number) => resources.local = number.map(Bytes),
@@ -154,6 +208,37 @@ mod tests {
         let k = listed("  REG:0 STACK:UNKNOWN SHARED:0 LOCAL:0 TMEM:4");
         assert_eq!((k.resources.registers, k.resources.stack), (None, None));
         assert!(k.unbounded_stack && k.unread_item && !k.is_entry);
+    }
+
+    #[test]
+    fn a_figure_that_cannot_be_read_is_unknown() {
+        for shared in ["9,216", "9 216", "0x2400", "09216", "9216B"] {
+            let k = listed(&format!("REG:24 STACK:32 SHARED:{shared} LOCAL:0 CONSTANT[0]:364"));
+            assert!(k.unread_item, "{shared}");
+            assert_ne!(k.resources.static_shared, Some(Bytes(9216)), "{shared}");
+        }
+        assert_eq!(listed("REG:24 STACK:32 SHARED:9,216").resources.static_shared, None);
+    }
+
+    #[test]
+    fn a_lead_is_the_same_but_for_its_numbers() {
+        for (lead, line, text) in [
+            ("", "  REG:1", "REG:1"),
+            ("#7 1.2   ", "#7 12.34  Function k:", "Function k:"),
+            ("    9\t", "  100\tarch = sm_90", "arch = sm_90"),
+            ("[ 50%] ", "[100%] Common:", "Common:"),
+            ("x.log-12-  ", "x.log:9: Function k:", "Function k:"),
+            ("2026-03-04T05:00:00.0022657Z  ", "2026-03-04T05:01:10.002Z ", ""),
+            (" * ", " * arch = sm_80", "arch = sm_80"),
+        ] {
+            let end = Lead::new(lead.as_bytes()).end_in(line.as_bytes());
+            assert_eq!(end.map(|end| &line[end..]), Some(text), "{line}");
+        }
+        for (lead, line) in
+            [("#7 1.2", "arch = sm_90"), ("> ", " Function k:"), ("1>", "1"), ("// ", "int arch = 1"), ("#7", "# x")]
+        {
+            assert_eq!(Lead::new(lead.as_bytes()).end_in(line.as_bytes()), None, "{line}");
+        }
     }
 
     #[test]

@@ -134,6 +134,7 @@ impl Log<'_, '_, '_> {
         self.lines.ends_cut(buffer.start < buffer.fill && !skipping);
         self.process(&buffer.bytes[..buffer.fill], buffer.start, buffer.fill);
         self.lines.take_last_words(&buffer.bytes[..buffer.fill]);
+        self.lines.note_stub(&buffer.bytes[..buffer.fill]);
         self.echo_rest(&buffer.bytes, buffer.fill);
         Ok(())
     }

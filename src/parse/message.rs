@@ -9,6 +9,7 @@ use nom::{IResult, Parser};
 
 use super::envelope::Severity;
 use super::sentences::{self, StopsIn};
+use super::usage;
 use crate::model::{Bytes, MessageKind};
 
 /// What a text says.
@@ -84,7 +85,7 @@ fn known(said: &[u8], kernel: Option<&[u8]>) -> Option<(MessageKind, bool)> {
 
 /// Whether plain quotes are where the sentences that are known have some.
 pub(crate) fn is_quoted(text: &[u8]) -> bool {
-    contains(text, b"function '") || contains(text, b"'setmaxnreg'") || after_register_limit(text).is_some()
+    contains(text, b"function '") || contains(text, b"'setmaxnreg'") || capped_function(text).is_some()
 }
 
 /// Whether an advice on `setmaxnreg` is the one that only code gets that is linked later.
@@ -160,10 +161,11 @@ fn without_code(text: &[u8]) -> &[u8] {
     code.map_or(text, |(rest, _)| rest)
 }
 
-/// The name in `function '<name>'`; it may hold quotes itself, so it ends where the sentence goes on.
+/// The name in `function '<name>'` or `Function '<name>'`; it may hold quotes itself, so it ends where the sentence goes on.
 fn quoted_function(text: &[u8]) -> Option<&[u8]> {
-    const LEAD: &[u8] = b"function '";
-    let start = memchr::memmem::find(text, LEAD).map(|at| at + LEAD.len()).or_else(|| after_register_limit(text))?;
+    const LEAD: &[u8] = b"unction '";
+    let function = memchr::memmem::find(text, LEAD).map(|at| at + LEAD.len());
+    let start = function.or_else(|| capped_function(text))?;
     let rest = &text[start..];
     const AFTER: [&[u8]; 7] = [b"', ", b"' cannot", b"' uses", b"' with ", b"' in line", b"' in '", b"' is "];
     let end = AFTER.iter().filter_map(|after| memchr::memmem::find(rest, after)).min();
@@ -171,12 +173,13 @@ fn quoted_function(text: &[u8]) -> Option<&[u8]> {
     (end > 0).then(|| &rest[..end])
 }
 
-/// Where the name starts in `Overriding maximum register limit 256 for '<name>' with …`.
-fn after_register_limit(text: &[u8]) -> Option<usize> {
-    let limit = text.strip_prefix(b"Overriding maximum register limit ")?;
-    let digits = limit.iter().take_while(|b| b.is_ascii_digit()).count();
-    let name = limit[digits..].strip_prefix(b" for '")?;
-    Some(text.len() - name.len())
+/// Where the name starts in `Overriding maximum register limit <n> for '<name>'`.
+fn capped_function(text: &[u8]) -> Option<usize> {
+    const LIMIT: &[u8] = b"register limit ";
+    let number = memchr::memmem::find(text, LIMIT)? + LIMIT.len();
+    let digits = text[number..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let for_name = text[number + digits..].strip_prefix(b" for '").filter(|_| digits > 0)?;
+    Some(text.len() - for_name.len())
 }
 
 /// The unquoted name in `… for entry <name> is out of range` and `… in function <name>. Try …`.
@@ -203,28 +206,19 @@ fn name_before<'a>(text: &'a [u8], after: &[u8]) -> Option<&'a [u8]> {
     (end > 0).then(|| &text[..end])
 }
 
-fn bytes_number(digits: &[u8]) -> Option<Bytes> {
-    std::str::from_utf8(digits).ok()?.parse().ok().map(Bytes)
-}
-
 /// `…', 8 bytes spill stores, 16 bytes spill loads`
 fn spill_bytes(text: &[u8]) -> Option<(Bytes, Bytes)> {
     let stores_at = memchr::memmem::rfind(text, b" bytes spill stores, ")?;
-    let stores = trailing_digits(&text[..stores_at]);
+    let stores = usage::last_number(&text[..stores_at]);
     let rest = &text[stores_at + b" bytes spill stores, ".len()..];
     let loads_at = memchr::memmem::find(rest, b" bytes spill loads")?;
-    Some((bytes_number(stores)?, bytes_number(&rest[..loads_at])?))
+    Some((Bytes(stores?), Bytes(usage::whole_number(&rest[..loads_at])?)))
 }
 
 /// `…, size of stack frame: 728 bytes`
 fn frame_size(text: &[u8]) -> Option<Bytes> {
     let before = text.strip_suffix(b" bytes")?;
-    bytes_number(trailing_digits(before))
-}
-
-fn trailing_digits(text: &[u8]) -> &[u8] {
-    let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
-    &text[text.len() - digits..]
+    usage::last_number(before).map(Bytes)
 }
 
 /// `… uses too much shared data (0xc400 bytes, 0xc000 max)`, also with `+ 0x10 bytes system`.
@@ -318,6 +312,8 @@ mod tests {
         let cap =
             b"entry function '_Z5k_limPfi' with max regcount of 32 calls function '_Z6ext_fnfi' with regcount of 46";
         assert_eq!(read(Severity::Error, cap).expect("an error").kernel, Some(&b"_Z5k_limPfi"[..]));
+        let stack = b"Function 'k' uses 4096 bytes stack but limited to 1024";
+        assert_eq!(read(Severity::Error, stack).expect("an error").kernel, Some(&b"k"[..]));
         let few = b"(C7602) Insufficient registers (64) to compile instruction at line 267 in function k_starved. Try to compile with register target of 154 or higher.";
         assert_eq!(read(Severity::Fatal, few).expect("an error").kernel, Some(&b"k_starved"[..]));
     }
@@ -332,7 +328,10 @@ mod tests {
     #[test]
     fn plain_information_says_nothing_to_act_on() {
         assert_eq!(read(Severity::Info, b"Processing k_maxnreg"), None);
-        let cap = "Overriding maximum register limit 256 for 'reg_hungry' with  32 of maxrregcount option";
-        assert_eq!((info(cap).kind, info(cap).kernel), (MessageKind::RegisterCap, Some(&b"reg_hungry"[..])));
+        for limit in ["256", "128", "63"] {
+            let cap =
+                format!("Overriding maximum register limit {limit} for 'reg_hungry' with  32 of maxrregcount option");
+            assert_eq!((info(&cap).kind, info(&cap).kernel), (MessageKind::RegisterCap, Some(&b"reg_hungry"[..])));
+        }
     }
 }

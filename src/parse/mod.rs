@@ -6,6 +6,7 @@ mod clean;
 pub mod cuda;
 mod decode;
 mod envelope;
+mod glued;
 mod last_words;
 mod listing;
 mod log;

@@ -6,14 +6,12 @@ use super::envelope;
 use super::reader::{At, LineReader, Understood};
 use super::record::{self, Partial, Record};
 use super::usage;
-use crate::model::{Place, Unread};
+use crate::model::Place;
 
 /// Lines that a wrapped or torn record may go on for, besides those that only go on with its name.
 const WITHIN: u32 = 4;
 /// Longest text that is put together.
 const LONGEST: usize = 16 * 1024;
-/// Records behind the first one of a line that are read: each looks at all of the line that is left.
-const MOST_GLUED: u32 = 16;
 /// Columns at which lines are usually broken.
 const WIDTHS: [usize; 9] = [72, 76, 78, 79, 80, 100, 120, 132, 160];
 
@@ -25,6 +23,8 @@ pub(super) struct PartialRecord {
     lines_left: u32,
     /// It is whole as it stands, and only a line that goes on with it adds anything.
     whole: bool,
+    /// The compile time that came right behind it, on its line.
+    time: Option<f64>,
 }
 
 /// How good a reading is that two lines put together give.
@@ -44,7 +44,7 @@ impl LineReader<'_> {
     pub(super) fn begin_partial(&mut self, what: Partial, text: &[u8], place: Place) {
         self.end_partial();
         let text = text.to_vec();
-        self.partial = Some(PartialRecord { what, text, place, lines_left: WITHIN, whole: false });
+        self.partial = Some(PartialRecord { what, text, place, lines_left: WITHIN, whole: false, time: None });
     }
 
     /// Waits for one line before a record is taken as it stands.
@@ -55,65 +55,11 @@ impl LineReader<'_> {
 
     /// A record that is not whole.
     pub(super) fn read_partial(&mut self, at: At<'_>, what: Partial, text: &[u8]) {
-        if let Some(inner) = inner_message(text) {
-            return self.read_torn(at, what, text, inner);
-        }
         let place = self.place(at);
-        if self.cut {
+        if self.is_cut() {
             self.unfinished(what, text, place);
         } else {
             self.begin_partial(what, text, place);
-        }
-    }
-
-    /// A record that another one follows on the same line, from `inner` on: it lacks its line feed, or its tail is on a later
-    /// line.
-    pub(super) fn read_torn(&mut self, at: At<'_>, what: Partial, text: &[u8], inner: usize) {
-        let head = &text[..inner];
-        match record::read(head) {
-            whole @ Record::Entry { arch: Some(_), .. } => self.keep(at, at, head, whole),
-            whole @ Record::Properties { name } if self.assembler.expects_properties_of(name) => {
-                self.keep(at, at, head, whole);
-            }
-            _ => return self.read_torn_head(at, what, text, inner),
-        }
-        self.read_inner(at, text, inner);
-    }
-
-    fn read_torn_head(&mut self, at: At<'_>, what: Partial, text: &[u8], inner: usize) {
-        let head = &text[..inner];
-        let place = self.place(at);
-        if self.cut {
-            self.unfinished(what, head, place);
-        } else if what == Partial::Used && usage::is_whole(head) {
-            self.hold(what, head, place);
-        } else {
-            self.begin_partial(what, head, place);
-        }
-        if what == Partial::Used && !self.assembler.has_open_entry() {
-            // No entry that comes later has these figures.
-            self.end_partial();
-        }
-        let torn = self.partial.take();
-        self.read_inner(at, text, inner);
-        match (torn, &self.partial) {
-            (Some(torn), Some(_)) => self.give_up(torn),
-            (Some(torn), None) => self.partial = Some(torn),
-            (None, _) => {}
-        }
-    }
-
-    /// The other process's record is whole.
-    fn read_inner(&mut self, at: At<'_>, text: &[u8], inner: usize) {
-        let (at, text) = (at.after(inner), &text[inner..]);
-        if self.glued == MOST_GLUED {
-            let place = self.place(at);
-            self.assembler.unread(Unread::Cut, text, place);
-            return;
-        }
-        self.glued += 1;
-        if let Some(envelope) = envelope::find(text) {
-            self.read_message(at, text, envelope);
         }
     }
 
@@ -241,6 +187,13 @@ impl LineReader<'_> {
             Record::Time { ms } => self.assembler.compile_time(ms),
             _ => {}
         }
+        self.keep_time_of(partial);
+    }
+
+    fn keep_time_of(&mut self, partial: &PartialRecord) {
+        if let Some(ms) = partial.time {
+            self.assembler.compile_time(ms);
+        }
     }
 
     /// The rest of a record did not come.
@@ -250,15 +203,26 @@ impl LineReader<'_> {
         }
     }
 
-    fn give_up(&mut self, partial: PartialRecord) {
+    pub(super) fn give_up(&mut self, partial: PartialRecord) {
         if partial.whole {
             return self.keep_whole(&partial);
         }
         self.unfinished(partial.what, &partial.text, partial.place);
+        self.keep_time_of(&partial);
     }
 }
 
 impl PartialRecord {
+    /// Takes a compile time that follows on the same line: it is of these figures, or of what came before them. False where
+    /// these are none.
+    pub(super) fn take_time(&mut self, text: &[u8]) -> bool {
+        if self.what != Partial::Used || self.time.is_some() {
+            return false;
+        }
+        self.time = usage::compile_time(text);
+        self.time.is_some()
+    }
+
     fn is_name(&self) -> bool {
         matches!(self.what, Partial::Entry | Partial::Properties)
     }
@@ -307,12 +271,6 @@ pub(super) fn is_one_word(line: &[u8]) -> bool {
     !word.is_empty() && memchr::memchr2(b' ', b'\t', word).is_none()
 }
 
-/// Where another message starts inside the text of one.
-pub(super) fn inner_message(text: &[u8]) -> Option<usize> {
-    const TOOLS: [&[u8]; 2] = [b"ptxas info ", b"nvlink info "];
-    TOOLS.iter().filter_map(|tool| memchr::memmem::find(text, tool)).min()
-}
-
 #[cfg(test)]
 mod tests {
     use crate::model::{Bytes, Message, MessageKind, Report};
@@ -356,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_records_on_one_line_the_first_are_read_and_the_rest_is_told() {
+    fn of_many_records_on_one_line_all_are_read_and_what_is_torn_is_told() {
         for one in [
             "ptxas info    : Used 32 registers",
             "ptxas info    : Compiling entry function '",

@@ -9,9 +9,11 @@ use std::ops::Range;
 use self::listings::Part;
 use super::assemble::{Assembler, Completeness, End, Weight};
 use super::envelope::{self, Envelope, Severity, Tool};
+use super::glued::Glue;
+use super::listing::Lead;
 use super::log::LONG_LINE;
 use super::nvcc::{self, Failure};
-use super::partial::{PartialRecord, inner_message, is_wrap_width};
+use super::partial::{PartialRecord, is_wrap_width};
 use super::record::{self, Partial, Record};
 use super::wrapped::WrappedMessage;
 use super::{clean, prefix, quoted, scan, usage};
@@ -37,6 +39,8 @@ pub(super) struct LineReader<'r> {
     /// Inside a `cuobjdump` listing every line is looked at: lines of other tools that it may still be interrupted by.
     listing_for: u32,
     listing_part: Part,
+    /// What stands before every line of it.
+    listing_lead: Lead,
     /// No empty line has ended the header of the listing.
     header_open: bool,
     /// Where the listing starts in the buffer, when it was found after the fact.
@@ -47,8 +51,8 @@ pub(super) struct LineReader<'r> {
     met_records: bool,
     /// A message was read behind padding that hides it from the usual search.
     met_damage: bool,
-    /// Records of the line at hand that stand behind another one.
-    pub(super) glued: u32,
+    /// Another message follows the one at hand on its line.
+    pub(super) glue: Option<Glue>,
     /// The last line of the log lacks its end.
     pub(super) cut: bool,
     scratch: Vec<u8>,
@@ -62,6 +66,17 @@ pub(super) enum Understood {
     /// A message for people: passed on, and kept.
     Message,
     Nothing,
+}
+
+impl Understood {
+    /// How far a line was understood that has both: what is for people must reach them.
+    pub(super) fn and(self, other: Understood) -> Understood {
+        match (self, other) {
+            (Understood::Message, _) | (_, Understood::Message) => Understood::Message,
+            (Understood::Nothing, Understood::Nothing) => Understood::Nothing,
+            _ => Understood::Report,
+        }
+    }
 }
 
 /// Where something stands in the buffer; its line number is counted only when it is asked for.
@@ -89,6 +104,15 @@ struct Position {
     counted: usize,
     /// Line feeds before that.
     lines: u32,
+    /// How far into its line, by offset, the columns were counted last, and how many they are.
+    columns: Columns,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Columns {
+    line: u64,
+    bytes: usize,
+    columns: u32,
 }
 
 impl Position {
@@ -102,13 +126,23 @@ impl Position {
 
     fn place(&mut self, at: At<'_>) -> Place {
         self.count(at.buffer, at.line);
-        let before = at.buffer.get(at.line..at.line + at.column);
         Place {
             input: self.input,
             line: self.lines.saturating_add(1),
-            column_offset: before.map_or(0, Place::columns),
+            column_offset: self.columns(at),
             offset: self.base + (at.line + at.column) as u64,
         }
+    }
+
+    /// The columns before `at`; a line may hold thousands of records, so that they are counted on from the last.
+    fn columns(&mut self, at: At<'_>) -> u32 {
+        let line = self.base + at.line as u64;
+        let known = Some(self.columns).filter(|known| known.line == line && known.bytes <= at.column);
+        let known = known.unwrap_or(Columns { line, ..Columns::default() });
+        let Some(text) = at.buffer.get(at.line + known.bytes..at.line + at.column) else { return 0 };
+        let columns = known.columns.saturating_add(Place::columns(text));
+        self.columns = Columns { line, bytes: at.column, columns };
+        columns
     }
 
     /// The same for a line that is known to be `below` lines below the one asked for last.
@@ -123,17 +157,18 @@ impl<'r> LineReader<'r> {
     pub(super) fn new(report: &'r mut Report, input: u32) -> LineReader<'r> {
         LineReader {
             assembler: Assembler::new(report, input),
-            position: Position { input, base: 0, counted: 0, lines: 0 },
+            position: Position { input, base: 0, counted: 0, lines: 0, columns: Columns::default() },
             partial: None,
             wrapped: None,
             listing_for: 0,
             listing_part: Part::default(),
+            listing_lead: Lead::default(),
             header_open: false,
             listing_start: None,
             frame_for: 0,
             met_records: false,
             met_damage: false,
-            glued: 0,
+            glue: None,
             cut: false,
             scratch: Vec::new(),
         }
@@ -197,7 +232,6 @@ impl<'r> LineReader<'r> {
         }
         let line = &line[..line.len().min(LONG_LINE)];
         self.frame_for = self.frame_for.saturating_sub(1);
-        self.glued = 0;
         let understood = self.read_line(at, line, found);
         if understood == Understood::Report {
             self.assembler.facts().records += 1;
@@ -230,7 +264,7 @@ impl<'r> LineReader<'r> {
         }
         if let Some(envelope) = envelope::find_from(line, found) {
             self.select_stream(&line[..envelope.start]);
-            if envelope.start > 0 && self.assembler.awaits_frame() {
+            if envelope.start > 0 && (self.assembler.awaits_frame() || self.may_be_stray_frame()) {
                 self.read_frame_before(at, &line[..envelope.start]);
             }
             if line[..envelope.start].ends_with(b"\"")
@@ -250,7 +284,7 @@ impl<'r> LineReader<'r> {
             let place = self.position.place(at);
             self.assembler.expire_frames(place.line, FRAME_WITHIN);
         }
-        if (self.frame_for > 0 || !self.met_records)
+        if self.may_be_stray_frame()
             && let Some(start) = record::frame_in(line)
             && usage::frame(&line[start..]).is_ok()
         {
@@ -288,6 +322,11 @@ impl<'r> LineReader<'r> {
         let Some(start) = record::frame_in(line) else { return Understood::Nothing };
         self.keep_frame(line[start..].trim_ascii_end(), at);
         Understood::Report
+    }
+
+    /// Whether a frame may come without its properties, which a filter took out.
+    fn may_be_stray_frame(&self) -> bool {
+        self.frame_for > 0 || !self.met_records
     }
 
     /// A frame that lacks its line feed, so that the next record is on its line.
@@ -369,7 +408,8 @@ impl<'r> LineReader<'r> {
         }
     }
 
-    pub(super) fn read_message(&mut self, at: At<'_>, line: &[u8], envelope: Envelope) -> Understood {
+    /// Reads a message that ends with `line`.
+    pub(super) fn read_one(&mut self, at: At<'_>, line: &[u8], envelope: Envelope) -> Understood {
         let at = at.after(envelope.start);
         let text = clean::without_tail(line[envelope.text..].trim_ascii_end()).trim_ascii_start();
         if envelope.severity != Severity::Info {
@@ -384,7 +424,7 @@ impl<'r> LineReader<'r> {
         if self.read_record(at, figures, text) {
             return Understood::Report;
         }
-        if envelope.tool == Tool::Unnamed {
+        if envelope.tool == Tool::Unnamed && !(self.is_cut() && record::is_stub(text)) {
             return Understood::Nothing;
         }
         if looks_like_figures(text) {
@@ -402,7 +442,10 @@ impl<'r> LineReader<'r> {
         let read = record::read(text);
         let damaged = match read {
             Record::Partial { .. } | Record::Text => true,
-            Record::Entry { name, .. } | Record::Properties { name } | Record::LinkProperties { name, .. } => {
+            Record::Entry { name, .. }
+            | Record::Properties { name }
+            | Record::Function { name, .. }
+            | Record::LinkProperties { name, .. } => {
                 clean::may_need_it(name) || clean::holds_markup(name) || record::starts_with_other_quote(name)
             }
             // No colon is in figures but that of another record.
@@ -416,9 +459,6 @@ impl<'r> LineReader<'r> {
         match record::read(text) {
             Record::Text => return false,
             Record::Partial { what, text } => self.read_partial(at, what, text),
-            Record::Used { text } if let Some(inner) = inner_message(text) => {
-                self.read_torn(at, Partial::Used, text, inner);
-            }
             read => self.keep(at, figures, text, read),
         }
         true
@@ -430,16 +470,22 @@ impl<'r> LineReader<'r> {
         match record {
             Record::Module => self.assembler.module(),
             // CUDA 2 and 3 name no architecture; later it may have been wrapped onto the next line.
-            Record::Entry { arch: None, .. } if !self.cut => self.hold_it(Partial::Entry, text, at),
+            Record::Entry { arch: None, .. } if self.may_go_on() => self.hold_or_begin(Partial::Entry, text, at),
             Record::Entry { name, arch } => self.assembler.entry(name, arch, self.position.place(at)),
-            Record::Properties { name } if self.may_be_wrapped(at) && !self.assembler.expects_properties_of(name) => {
-                self.hold_it(Partial::Properties, text, at);
+            Record::Properties { name }
+                if self.may_stop_in_a_name(at) && !self.assembler.expects_properties_of(name) =>
+            {
+                self.hold_or_begin(Partial::Properties, text, at);
             }
             Record::Properties { name } => self.assembler.properties(name, self.position.place(at)),
+            Record::Function { name, frame } => {
+                self.assembler.properties(name, self.position.place(at));
+                self.keep_frame(frame, figures.after(text.len() - frame.len()));
+            }
             Record::LinkProperties { name, target } => {
                 self.assembler.link_properties(name, target, self.position.place(at));
             }
-            Record::Frame { text } => self.keep_frame(text, at),
+            Record::Frame { text } => self.keep_frame(text, figures),
             Record::Used { text } => self.keep_used(text, figures),
             Record::LinkUsed { text, target } => {
                 self.assembler.link_used(text, target, self.position.place(figures));
@@ -449,26 +495,62 @@ impl<'r> LineReader<'r> {
         }
     }
 
-    fn hold_it(&mut self, what: Partial, text: &[u8], at: At<'_>) {
+    /// Waits for what may come behind a record, which is whole unless it is torn.
+    fn hold_or_begin(&mut self, what: Partial, text: &[u8], at: At<'_>) {
         let place = self.position.place(at);
-        self.hold(what, text, place);
+        match self.glue {
+            Some(_) => self.begin_partial(what, text, place),
+            None => self.hold(what, text, place),
+        }
     }
 
-    /// Whether the line at hand ends where lines are usually broken.
+    /// Whether the log ends in the message at hand.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut && self.glue.is_none()
+    }
+
+    /// Whether a later line may go on with the message at hand.
+    fn may_go_on(&self) -> bool {
+        self.glue.map_or(!self.cut, |glue| glue == Glue::Torn)
+    }
+
+    /// Whether the name at the end of the message at hand may go on on a later line.
+    fn may_stop_in_a_name(&self, at: At<'_>) -> bool {
+        self.glue == Some(Glue::Torn) || self.may_be_wrapped(at)
+    }
+
+    /// Whether the message at hand ends where lines are usually broken.
     fn may_be_wrapped(&self, at: At<'_>) -> bool {
-        !self.cut && is_wrap_width(scan::line_end(at.buffer, at.line, at.buffer.len()) - at.line)
+        self.glue.is_none() && !self.cut && is_wrap_width(scan::line_end(at.buffer, at.line, at.buffer.len()) - at.line)
     }
 
     fn keep_used(&mut self, text: &[u8], at: At<'_>) {
         if self.assembler.lacks_frame() {
             self.keep_frame_before(at);
         }
-        if self.may_be_wrapped(at) && usage::is_whole(text) {
-            return self.hold_it(Partial::Used, text, at);
+        if self.glue == Some(Glue::Torn) {
+            return self.keep_torn_used(text, at);
         }
         let place = self.position.place(at);
+        if self.may_be_wrapped(at) && usage::is_whole(text) {
+            return self.hold(Partial::Used, text, place);
+        }
         if self.assembler.used(text, place, self.end()) == Completeness::Unfinished {
             self.begin_partial(Partial::Used, text, place);
+        }
+    }
+
+    /// Figures whose tail may be on a later line, even if they are whole as they stand.
+    fn keep_torn_used(&mut self, text: &[u8], at: At<'_>) {
+        let place = self.position.place(at);
+        if usage::is_whole(text) {
+            self.hold(Partial::Used, text, place);
+        } else {
+            self.begin_partial(Partial::Used, text, place);
+        }
+        if !self.assembler.has_open_entry() {
+            // No entry that comes later has these figures.
+            self.end_partial();
         }
     }
 
@@ -500,7 +582,7 @@ impl<'r> LineReader<'r> {
 
     /// What the end of the line at hand means for its record.
     fn end(&self) -> End {
-        if self.cut { End::Cut } else { End::MayGoOn }
+        if self.is_cut() { End::Cut } else { End::MayGoOn }
     }
 
     pub(super) fn unfinished(&mut self, what: Partial, text: &[u8], place: Place) {

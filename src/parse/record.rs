@@ -1,5 +1,9 @@
 //! What one line of a CUDA tool says: the text of a message, told apart by its first words.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::envelope::without_target;
 use super::usage;
 use crate::model::Arch;
@@ -13,6 +17,8 @@ pub(crate) enum Record<'a> {
     Entry { name: &'a [u8], arch: Option<Arch> },
     /// `Function properties for <name>` of ptxas.
     Properties { name: &'a [u8] },
+    /// The same with its frame, whose line break became blanks.
+    Function { name: &'a [u8], frame: &'a [u8] },
     /// `Function properties for '<name>':` of a linker.
     LinkProperties { name: &'a [u8], target: Option<Arch> },
     /// `… bytes stack frame, …`
@@ -41,6 +47,10 @@ pub(crate) enum Partial {
 
 const ENTRY: &[u8] = b"Compiling entry function";
 const PROPERTIES: &[u8] = b"Function properties for";
+const STACK: &[u8] = b" bytes stack frame";
+
+/// Made once: names are short, and many.
+static STACK_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(STACK));
 
 /// Reads the text of an information message, without trailing blanks.
 pub(crate) fn read(text: &[u8]) -> Record<'_> {
@@ -97,10 +107,46 @@ fn properties(text: &[u8]) -> Record<'_> {
     {
         return Record::LinkProperties { name, target };
     }
-    if is_whole_name(rest) && target.is_none() {
-        return Record::Properties { name: rest };
+    let partial = Record::Partial { what: Partial::Properties, text };
+    if target.is_some() {
+        return partial;
     }
-    Record::Partial { what: Partial::Properties, text }
+    match with_frame(rest) {
+        Some((name, frame)) if is_whole_name(name) => Record::Function { name, frame },
+        None if is_whole_name(rest) => Record::Properties { name: rest },
+        _ => partial,
+    }
+}
+
+/// A name that its frame follows on the same line.
+fn with_frame(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    // A signature has blanks too, and ends in a parenthesis as no frame does.
+    if text.ends_with(b")") || memchr::memchr(b' ', text).is_none() {
+        return None;
+    }
+    let (name, frame) = text.split_at(frame_in(text)?);
+    if name.last().is_some_and(|b| !b.is_ascii_whitespace()) {
+        return None;
+    }
+    // Libraries have `ptxas         .     ` before the frame.
+    let name = name.trim_ascii_end();
+    let of_library = || name.strip_suffix(b".")?.trim_ascii_end().strip_suffix(b" ptxas");
+    Some((of_library().map_or(name, <[u8]>::trim_ascii_end), frame))
+}
+
+/// Whether `text` is nothing but the beginning of a record's first words.
+pub(crate) fn is_stub(text: &[u8]) -> bool {
+    let leads = [ENTRY, PROPERTIES, b"Used ", b"used ", b"Compile time = "];
+    !text.is_empty() && leads.iter().any(|lead| lead.starts_with(text))
+}
+
+/// Whether `text` begins with the first words of a record; no more of it is looked at.
+pub(crate) fn opens(text: &[u8]) -> bool {
+    text.starts_with(ENTRY)
+        || text.starts_with(PROPERTIES)
+        || usage::starts_whole(text)
+        || usage::compile_time(text).is_some()
+        || usage::is_module(text)
 }
 
 /// Whether `text` names a function in quotes that are no plain ones.
@@ -122,15 +168,14 @@ fn is_whole_name(name: &[u8]) -> bool {
 
 /// Where the figures of a stack frame start in a line that holds them.
 pub(crate) fn frame_in(line: &[u8]) -> Option<usize> {
-    const UNIT: &[u8] = b" bytes stack frame";
     let plain = line.trim_ascii_start();
     let digits = plain.iter().take_while(|b| b.is_ascii_digit()).count();
-    if digits > 0 && plain[digits..].starts_with(UNIT) {
+    if digits > 0 && plain[digits..].starts_with(STACK) {
         return Some(line.len() - plain.len());
     }
-    let unit = memchr::memmem::find(line, UNIT)?;
+    let unit = STACK_FINDER.find(line)?;
     let digits = line[..unit].iter().rev().take_while(|b| b.is_ascii_digit()).count();
-    (digits > 0).then(|| unit - digits)
+    (digits > 0).then(|| usage::number_start(line, unit - digits))
 }
 
 #[cfg(test)]
@@ -187,6 +232,8 @@ mod tests {
             ("    8 bytes stack frame, 0", 4),
             ("ptxas         .     216 bytes stack frame", 20),
             ("#17 0.42     8 bytes stack frame", 13),
+            ("#17 0.42     1,008 bytes stack frame", 13),
+            ("    1 234 bytes stack frame", 4),
         ] {
             assert_eq!(frame_in(line.as_bytes()), Some(at), "{line}");
         }

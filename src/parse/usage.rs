@@ -8,7 +8,7 @@ use std::sync::Arc;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{digit1, space0, space1};
-use nom::combinator::{map, map_res, opt, value};
+use nom::combinator::{map, map_res, opt, value, verify};
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser};
 
@@ -17,7 +17,8 @@ use crate::model::{Bytes, Unread};
 /// A stack frame line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
-    pub(crate) stack: Bytes,
+    /// Unknown where the log starts within it.
+    pub(crate) stack: Option<Bytes>,
     pub(crate) stores: Bytes,
     pub(crate) loads: Bytes,
 }
@@ -37,21 +38,69 @@ pub(crate) struct Usage {
     pub(crate) samplers: Option<u32>,
     /// An item was not understood.
     pub(crate) unread_item: bool,
+    /// It stands where shared memory is printed, which may be what it says.
+    shared_unread: bool,
     /// The line stops within an item, or after a comma.
     pub(crate) unfinished: bool,
 }
 
 impl Usage {
-    /// Whether the line, as far as it goes, has passed the place where shared memory is printed. Only then does a
-    /// missing item mean zero even if the line was cut.
+    /// Whether the line, as far as it goes, was read up to the place where shared memory is printed, and beyond it. Only
+    /// then does a missing item mean zero even if the line was cut.
     pub(crate) fn is_past_shared(&self) -> bool {
-        self.shared.is_some() || !self.constant.is_empty() || self.textures.is_some() || self.surfaces.is_some()
+        !self.shared_unread && self.has_item_behind_shared(&self.constant)
+    }
+
+    /// Whether a line that is not cut says so of what is missing that it is zero: an item that was not understood may be
+    /// any of the others.
+    pub(crate) fn is_understood(&self) -> bool {
+        !self.unread_item
+    }
+
+    fn has_item_behind_shared(&self, constant: &[(u8, Bytes)]) -> bool {
+        self.shared.is_some() || !constant.is_empty() || self.textures.is_some() || self.surfaces.is_some()
     }
 }
 
+/// A number as the tools print it: `008` is the tail of one, as in `1,008`.
 fn number(input: &[u8]) -> IResult<&[u8], u32> {
+    let digits = verify(digit1, |digits: &[u8]| digits.len() == 1 || digits[0] != b'0');
     // `from_utf8` cannot fail on digits; a number over 32 bits is an error, and so the line is noted as unread.
-    map_res(digit1, |digits: &[u8]| std::str::from_utf8(digits).unwrap_or_default().parse::<u32>()).parse(input)
+    map_res(digits, |digits: &[u8]| std::str::from_utf8(digits).unwrap_or_default().parse::<u32>()).parse(input)
+}
+
+/// The number that is all of `text`.
+pub(crate) fn whole_number(text: &[u8]) -> Option<u32> {
+    number(text).ok().filter(|(rest, _)| rest.is_empty()).map(|(_, number)| number)
+}
+
+/// The number that `text` ends with, unless that is a part of a larger one.
+pub(crate) fn last_number(text: &[u8]) -> Option<u32> {
+    let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let start = text.len() - digits;
+    (number_start(text, start) == start).then(|| whole_number(&text[start..])).flatten()
+}
+
+/// Where the number starts whose last digits start at `start`: people and locales group digits, as in `1,008` and `1 008`.
+pub(crate) fn number_start(text: &[u8], start: usize) -> usize {
+    const MARKS: [&str; 7] = [",", ".", "'", "_", "\u{a0}", "\u{202f}", "\u{2009}"];
+    let digits = |text: &[u8]| text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let is_group = |at: usize| text[at..].iter().take_while(|b| b.is_ascii_digit()).count() == 3;
+    let mut start = start;
+    while is_group(start) {
+        let before = MARKS.iter().find_map(|mark| text[..start].strip_suffix(mark.as_bytes()));
+        // A blank stands before many a number; nothing but another group stands before this one.
+        let before = before.or_else(|| text[..start].strip_suffix(b" ").filter(|before| is_short_number(before)));
+        let Some(before) = before.filter(|before| digits(before) > 0) else { break };
+        start = before.len() - digits(before);
+    }
+    start
+}
+
+/// Whether `text` is one to three digits and nothing else but blanks before them.
+fn is_short_number(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    (1..=3).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
 }
 
 /// `52+0` is declared plus system memory, as CUDA 2 to 4 wrote it.
@@ -71,7 +120,7 @@ pub(crate) fn frame(input: &[u8]) -> IResult<&[u8], Frame> {
         terminated(number, (space1, tag("bytes spill loads"))),
     )
         .parse(input)?;
-    Ok((rest, Frame { stack: Bytes(stack), stores: Bytes(stores), loads: Bytes(loads) }))
+    Ok((rest, Frame { stack: Some(Bytes(stack)), stores: Bytes(stores), loads: Bytes(loads) }))
 }
 
 enum Item {
@@ -160,7 +209,9 @@ impl Reading {
         loop {
             rest = rest.trim_ascii_start();
             let Some(after_comma) = rest.strip_prefix(b",") else {
-                self.usage.unread_item |= !rest.is_empty();
+                if !rest.is_empty() {
+                    self.note_unread();
+                }
                 return;
             };
             rest = after_comma.trim_ascii_start();
@@ -192,23 +243,39 @@ impl Reading {
         }
     }
 
+    /// An item that was not understood may be any that has not come yet.
+    fn note_unread(&mut self) {
+        self.usage.unread_item = true;
+        self.usage.shared_unread |= !self.usage.has_item_behind_shared(&self.constant);
+    }
+
     /// Steps over an item of an unknown form; the last one may only be unfinished.
     fn skip_item<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
-        match memchr::memchr(b',', rest) {
-            Some(comma) => {
-                self.usage.unread_item = true;
-                &rest[comma..]
-            }
+        match end_of_item(rest) {
             None if is_start_of_an_item(rest) => {
                 self.usage.unfinished = true;
                 b""
             }
-            None => {
-                self.usage.unread_item = true;
-                b""
+            end => {
+                self.note_unread();
+                &rest[end.unwrap_or(rest.len())..]
             }
         }
     }
+}
+
+/// The comma behind the item at the start of `text`; one behind a bare number is within it, as in `1,024 bytes smem`.
+fn end_of_item(text: &[u8]) -> Option<usize> {
+    let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let mut start = 0;
+    for comma in memchr::memchr_iter(b',', text) {
+        let goes_on = text[comma + 1..].trim_ascii_start().first().is_some_and(u8::is_ascii_digit);
+        if !goes_on || !is_number(text[start..comma].trim_ascii()) {
+            return Some(comma);
+        }
+        start = comma + 1;
+    }
+    None
 }
 
 /// Whether `text` is the beginning of a known item, as at the end of a wrapped or cut line.
@@ -377,6 +444,48 @@ mod tests {
     }
 
     #[test]
+    fn what_an_unread_item_could_have_said_is_unknown() {
+        for line in [
+            "Used 20 registers, used 1 barriers, 512B smem",
+            "Used 20 registers, 1 024 bytes smem",
+            "Used 20 registers, 1,024 bytes smem",
+            "Used 20 registers, 1,234 bytes smem",
+            "Used 20 registers, 1,234,567 bytes smem",
+            "Used 20 registers, 1, 234 bytes smem",
+            "Used 20 registers, 1.024 bytes smem",
+            "Used 20 registers, 1,024+16 bytes smem, 364 bytes cmem[0]",
+            "Used 20 registers; 512 bytes smem",
+            "Used 20 registers, 512B smem, 364 bytes cmem[0]",
+        ] {
+            let usage = read(line);
+            assert!(usage.unread_item && !usage.unfinished, "{line}");
+            assert_eq!((usage.shared, usage.is_past_shared()), (None, false), "{line}");
+        }
+        // Shared memory is printed before constant banks.
+        assert!(read("Used 20 registers, 364 bytes cmem[0], 12 somethings").is_past_shared());
+    }
+
+    #[test]
+    fn digits_in_groups_are_one_number() {
+        for (text, number) in [
+            ("', 8416", Some(8416)),
+            ("', 416", Some(416)),
+            ("#17 0.42 416", Some(416)),
+            ("', 1,008", None),
+            ("1,234", None),
+            ("1\u{a0}234", None),
+            ("  1 234", None),
+            ("', 008", None),
+            ("', ", None),
+        ] {
+            assert_eq!(last_number(text.as_bytes()), number, "{text}");
+        }
+        assert!(frame(b"1,008 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads").is_err());
+        assert!(frame(b"008 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads").is_err());
+        assert!(frame(b"8 bytes stack frame, 1,008 bytes spill stores, 0 bytes spill loads").is_err());
+    }
+
+    #[test]
     fn a_number_counts_only_when_its_unit_follows() {
         assert_eq!(usage(b"Used 12"), None);
         assert_eq!(usage(b"Used lots of registers"), None);
@@ -401,7 +510,7 @@ mod tests {
         let (rest, read) =
             frame(b"440 bytes stack frame, 852 bytes spill stores, 900 bytes spill loads").expect("a frame");
         assert!(rest.is_empty());
-        assert_eq!(read, Frame { stack: Bytes(440), stores: Bytes(852), loads: Bytes(900) });
+        assert_eq!(read, Frame { stack: Some(Bytes(440)), stores: Bytes(852), loads: Bytes(900) });
         assert!(frame(b"440 bytes stack frame, 852 bytes spill stores, 90").is_err());
         assert_eq!(compile_time(b"Compile time = 58.684 ms"), Some(58.684));
         assert_eq!(compile_time(b"Compile time = 58.6"), None);

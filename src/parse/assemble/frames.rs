@@ -79,8 +79,18 @@ impl Assembler<'_> {
             }
             self.unread(usage::why_unread(text, Unread::Cut), text, place);
         }
+        let frame = self.without_torn_start(frame, text, place);
         self.attach_frame(quote, frame);
         Completeness::Whole
+    }
+
+    /// A frame is indented: one that the log starts with lacks what was before it, maybe the first digits of its stack.
+    fn without_torn_start(&mut self, frame: Option<Frame>, text: &[u8], place: Place) -> Option<Frame> {
+        if place.offset > 0 {
+            return frame;
+        }
+        self.unread(Unread::Cut, text, place);
+        frame.map(|frame| Frame { stack: None, ..frame })
     }
 
     fn attach_frame(&mut self, quote: Quote, frame: Option<Frame>) {

@@ -72,18 +72,23 @@ impl Assembler<'_> {
 
     /// A fatbin header of a `cuobjdump` listing.
     pub(crate) fn listed_arch(&mut self, arch: Option<Arch>) {
-        self.listing = Listing { arch, fresh: true, function: None };
+        self.stream.listing = Listing { arch, fresh: true, function: None };
     }
 
     /// The listing of one file starts. Only a header right before it tells its architecture.
     pub(crate) fn begin_listing(&mut self) {
-        let arch = self.listing.arch.filter(|_| self.listing.fresh);
-        self.listing = Listing { arch, fresh: false, function: None };
+        let arch = self.stream.listing.arch.filter(|_| self.stream.listing.fresh);
+        self.stream.listing = Listing { arch, fresh: false, function: None };
+    }
+
+    /// What was listed before has nothing to do with what comes.
+    pub(crate) fn leave_listing(&mut self) {
+        self.stream.listing = Listing::default();
     }
 
     pub(crate) fn listed_function(&mut self, name: &[u8], place: Place) {
         let name = self.report.names.intern(name);
-        self.listing.function = Some((name, place));
+        self.stream.listing.function = Some((name, place));
     }
 
     pub(crate) fn listed_figures(&mut self, listed: Listed, text: &[u8], place: Place) {
@@ -91,7 +96,7 @@ impl Assembler<'_> {
         if listed.unread_item {
             self.unread(Unread::Item, text, place);
         }
-        let function = self.listing.function.take();
+        let function = self.stream.listing.function.take();
         if function.is_none() {
             self.unread(Unread::Nameless, text, place);
         }
@@ -102,7 +107,7 @@ impl Assembler<'_> {
             linked: true,
             evidence: Evidence { name: function.map(|(_, place)| place), frame: None, usage: Some(quote), head: None },
             family: None,
-            ..Kernel::new(function.map(|(name, _)| name), kind, self.listing.arch)
+            ..Kernel::new(function.map(|(name, _)| name), kind, self.stream.listing.arch)
         };
         self.keep_linked(kernel, LinkSource::Cuobjdump, quote.text);
     }

@@ -39,7 +39,6 @@ pub(crate) struct Assembler<'r> {
     kernels: Index,
     linked: Index,
     room: Room,
-    listing: link::Listing,
 }
 
 /// Whether the record that ends here may go on, on the next line.
@@ -76,7 +75,6 @@ impl<'r> Assembler<'r> {
             kernels: Index::default(),
             linked: Index::default(),
             room: Room::default(),
-            listing: link::Listing::default(),
         }
     }
 
@@ -495,15 +493,16 @@ fn kernel(open: Open, read: Option<&Figures>, time: Option<f64>) -> Kernel {
 
 fn set_frame(resources: &mut Resources, frame: Option<Frame>) {
     if let Some(frame) = frame {
-        resources.stack = Some(frame.stack);
+        resources.stack = frame.stack;
         resources.spill_stores = Some(frame.stores);
         resources.spill_loads = Some(frame.loads);
     }
 }
 
-/// The figures of a `Used` line. An item that a whole line lacks is zero; one that a cut line lacks is unknown.
+/// The figures of a `Used` line. An item that a whole line lacks is zero; one that a cut line lacks is unknown, and so is
+/// what an item that was not understood may have said.
 fn figures(usage: &Usage, cut: bool) -> Resources {
-    let whole = !cut;
+    let whole = !cut && usage.is_understood();
     let zero_if = |sure: bool| sure.then_some(Bytes::ZERO);
     Resources {
         registers: Some(usage.registers),

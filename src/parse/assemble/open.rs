@@ -200,7 +200,9 @@ impl Openings {
         });
         // A stack holds at least the frame of its kernel, where that is sure.
         narrow(&|open| match (usage.cumulative_stack, open.frame) {
-            (Some(whole), Some((_, Some(frame)))) if !open.twin && !open.ambiguous => frame.stack <= whole,
+            (Some(whole), Some((_, Some(frame)))) if !open.twin && !open.ambiguous => {
+                frame.stack.is_none_or(|stack| stack <= whole)
+            }
             _ => true,
         });
         candidates

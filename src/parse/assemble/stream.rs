@@ -1,6 +1,7 @@
 //! What is under way in one stream of records: the output of one job, where lines say whose they are, else of all.
 
 use super::frames::Awaiting;
+use super::link::Listing;
 use super::open::Openings;
 use crate::model::{Arch, NameId, Place, Quote};
 use crate::parse::usage::{Frame, Usage};
@@ -20,6 +21,7 @@ pub(super) struct Stream {
     pub(super) awaiting_frame: Vec<Awaiting>,
     /// Linker properties whose figures are still to come.
     pub(super) awaiting_link: Vec<(NameId, Option<Arch>, Place)>,
+    pub(super) listing: Listing,
     pub(super) function: Option<Function>,
     /// A frame whose name was cut off.
     pub(super) stray_frame: Option<(Quote, Option<Frame>)>,

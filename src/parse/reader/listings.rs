@@ -2,7 +2,8 @@
 
 use super::{At, LOOK_BACK, LineReader, Understood};
 use crate::model::Place;
-use crate::parse::{listing, scan};
+use crate::parse::listing::Lead;
+use crate::parse::{clean, listing, scan};
 
 /// Lines of other tools that a listing may be interrupted by.
 const LISTING_WITHIN: u32 = 16;
@@ -22,18 +23,49 @@ pub(super) enum Part {
 
 impl LineReader<'_> {
     pub(super) fn read_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {
-        if self.listing_for == 0 {
-            self.listing_part = Part::default();
-            self.header_open = false;
-            self.look_back(at);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let understood = self.read_clean_listing(at, cleaned(line, &mut scratch));
+        self.scratch = scratch;
+        understood
+    }
+
+    fn read_clean_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {
+        let figures = listing::figures_in(line);
+        match figures {
+            Some(figures) if self.listing_for == 0 || self.listing_lead.end_in(line) != Some(figures) => {
+                self.find_listing(at, &line[..figures]);
+            }
+            None if self.listing_for == 0 => return Understood::Nothing,
+            _ => {}
         }
-        let at = at.after(line.len() - line.trim_ascii_start().len());
-        if !self.list(listing::read(line), |reader| reader.position.place(at), line.trim_ascii()) {
+        let (column, read) = self.read_listed(line);
+        self.select_stream(&line[..column]);
+        if !self.list(read, |reader| reader.position.place(at.after(column)), line[column..].trim_ascii_end()) {
             self.listing_for = self.listing_for.saturating_sub(1);
             return Understood::Nothing;
         }
         self.listing_for = LISTING_WITHIN;
         Understood::Report
+    }
+
+    /// Figures show that there is a listing, with `lead` before each of its lines.
+    fn find_listing(&mut self, at: At<'_>, lead: &[u8]) {
+        if self.listing_for > 0 {
+            self.assembler.leave_listing();
+        }
+        self.listing_part = Part::default();
+        self.header_open = false;
+        self.listing_lead = Lead::new(lead);
+        self.look_back(at);
+    }
+
+    /// What a line of the listing holds, and where that starts.
+    fn read_listed<'l>(&self, line: &'l [u8]) -> (usize, listing::Line<'l>) {
+        match self.listing_lead.end_in(line) {
+            Some(column) => (column, listing::read(clean::without_tail(line[column..].trim_ascii_end()))),
+            None if line.trim_ascii().is_empty() => (line.len(), listing::Line::Heading),
+            None => (0, listing::Line::Foreign),
+        }
     }
 
     /// Takes a line of a listing; false where it is none.
@@ -74,7 +106,7 @@ impl LineReader<'_> {
     /// The lines of a listing before its first figures: fatbin header, headings, the function's name.
     fn look_back(&mut self, at: At<'_>) {
         let floor = at.line.saturating_sub(LOOK_BACK);
-        let mut lines: Vec<(usize, &[u8])> = Vec::new();
+        let mut lines: Vec<(usize, Vec<u8>)> = Vec::new();
         let mut named = false;
         let mut foreign = FOREIGN_BEFORE;
         // Fields below a header that has not come yet.
@@ -82,13 +114,14 @@ impl LineReader<'_> {
         let mut end = at.line;
         while end > floor {
             let start = scan::line_start(at.buffer, floor, end - 1);
-            let line = &at.buffer[start..end - 1];
+            let mut scratch = Vec::new();
+            let line = cleaned(&at.buffer[start..end - 1], &mut scratch);
             end = start;
             if line.is_empty() {
                 // Nothing, as between a carriage return and its line feed, which is of the line before.
                 continue;
             }
-            let read = listing::read(line);
+            let (_, read) = self.read_listed(line);
             match read {
                 listing::Line::Field => fields += 1,
                 listing::Line::Foreign if foreign == 0 || named => break,
@@ -98,24 +131,29 @@ impl LineReader<'_> {
             }
             named |= matches!(read, listing::Line::Function(_));
             if !matches!(read, listing::Line::Field | listing::Line::Foreign) {
-                lines.push((start, line));
+                lines.push((start, line.to_vec()));
             }
         }
         self.listing_start = lines.last().map(|(start, _)| *start).filter(|_| foreign == FOREIGN_BEFORE && fields == 0);
         let here = self.position.place(At { column: 0, ..at });
         for (start, line) in lines.into_iter().rev() {
+            let (column, read) = self.read_listed(&line);
             let place = |_: &mut Self| {
                 let feeds = bytecount::count(&at.buffer[start..at.line], b'\n');
                 let above = u32::try_from(feeds).unwrap_or(u32::MAX);
                 let offset = here.offset - (at.line - start) as u64;
-                let place = Place { line: here.line.saturating_sub(above), offset, ..here };
-                place.after(line.len() - line.trim_ascii_start().len())
+                Place { line: here.line.saturating_sub(above), offset, ..here }.after(column)
             };
-            let read = listing::read(line);
             // Figures before these were read when they came.
             if !matches!(read, listing::Line::Figures(_)) {
-                self.list(read, place, line);
+                self.select_stream(&line[..column]);
+                self.list(read, place, &line);
             }
         }
     }
+}
+
+/// The line without what a terminal or a browser put there.
+fn cleaned<'l>(line: &'l [u8], scratch: &'l mut Vec<u8>) -> &'l [u8] {
+    if clean::may_need_it(line) && clean::clean(line, scratch) { scratch } else { line }
 }

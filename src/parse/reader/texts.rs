@@ -1,7 +1,7 @@
 //! Keeps what the CUDA tools say in words: each text once, with a count.
 
 use super::{At, LineReader};
-use crate::model::{Arch, Message, MessageKind, NameId, Place};
+use crate::model::{Arch, Message, MessageKind, NameId, Place, Unread};
 use crate::parse::assemble::Weight;
 use crate::parse::envelope::{self, Envelope, Severity};
 use crate::parse::message::{self, Reading, Sentence};
@@ -34,7 +34,12 @@ impl LineReader<'_> {
         let severity = envelope.severity;
         let lead = &line[envelope.start..envelope.text];
         // Information that says nothing must not fill the memory, so it is read before it is kept.
-        if severity == Severity::Info && message::read(severity, text).is_none() {
+        let says_nothing = text.is_empty() || (severity == Severity::Info && message::read(severity, text).is_none());
+        if says_nothing && self.is_cut() {
+            let place = self.position.place(at);
+            return self.assembler.unread(Unread::Cut, line[envelope.start..].trim_ascii_end(), place);
+        }
+        if says_nothing && severity == Severity::Info {
             return;
         }
         // Equal errors at two places of a PTX file are two errors; of warnings the words are enough.
@@ -50,7 +55,7 @@ impl LineReader<'_> {
         let Some(reading) = message::read(severity, said.text) else { return };
         let place = self.position.place(at.after(lead.len()));
         if let Some(key_id) = key_id {
-            if !self.cut && self.waits_for_more(at, severity, lead, text, place, reading.unfinished) {
+            if !self.is_cut() && self.waits_for_more(at, severity, lead, text, place, reading.unfinished) {
                 return;
             }
             self.keep_said(said, reading, key, key_id, place);

@@ -121,18 +121,19 @@ fn every_value_of_a_curve_is_what_the_calculator_says() {
 
 #[test]
 fn a_kernel_called_script_is_text() {
-    let name = "</script><script>alert[1]</script>";
+    // Markup is no part of a name, but what only begins some is.
+    let name = "</script x<script y=alert[1]</script";
     let log = format!(
         "ptxas info    : Compiling entry function '{name}' for 'sm_80'\nptxas info    : Function properties for {name}\n    \
          8 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\nptxas info    : Used 40 registers, 360 bytes cmem[0]\n"
     );
     let page = warplint(&["--isolated", "--passthrough", "none", "--format", "html"], log.as_bytes());
     assert_eq!(page.matches("<script").count(), 2, "the data and the page's own script");
-    assert_eq!(page.matches("</script>").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
     assert!(!page.contains("alert[1]</"));
     let data = data(&page);
     assert!(
-        data["kernels"][0]["name"].as_str().expect("a name").contains("alert[1]</script>"),
+        data["kernels"][0]["name"].as_str().expect("a name").contains("alert[1]</script"),
         "{}",
         data["kernels"][0]
     );

@@ -34,7 +34,7 @@ impl LineReader<'_> {
         let severity = envelope.severity;
         let lead = &line[envelope.start..envelope.text];
         // Information that says nothing must not fill the memory, so it is read before it is kept.
-        let says_nothing = text.is_empty() || (severity == Severity::Info && message::read(severity, text).is_none());
+        let says_nothing = text.is_empty() || (severity == Severity::Info && self.says_nothing(text));
         if says_nothing && self.is_cut() {
             let place = self.position.place(at);
             return self.assembler.unread(Unread::Cut, line[envelope.start..].trim_ascii_end(), place);
@@ -61,6 +61,12 @@ impl LineReader<'_> {
             self.keep_said(said, reading, key, key_id, place);
         }
         self.keep_warned(said, place, true);
+    }
+
+    /// Whether information tells nothing that a person acts on, or is cut off before it does.
+    fn says_nothing(&self, text: &[u8]) -> bool {
+        let is_stub = |reading: Reading<'_>| reading.unfinished && reading.kind == MessageKind::Warning;
+        message::read(Severity::Info, text).is_none_or(|reading| self.is_cut() && is_stub(reading))
     }
 
     /// Whether a message stops, or may stop, before its end: then the lines below are asked first.

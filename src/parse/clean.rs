@@ -130,7 +130,7 @@ pub(crate) fn may_have_other_quotes(text: &[u8]) -> bool {
 
 /// Whether markup is in `text`. No name holds `</`.
 pub(crate) fn holds_markup(text: &[u8]) -> bool {
-    memchr::memmem::find(text, b"</").is_some()
+    memchr::memchr_iter(b'<', text).any(|at| text.get(at + 1) == Some(&b'/'))
 }
 
 /// `text` without its tags.

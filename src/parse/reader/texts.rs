@@ -143,8 +143,8 @@ fn clean_text(text: &[u8]) -> Option<Vec<u8>> {
     let is_damaged = clean::may_need_it(text) && clean::clean(text, &mut clean);
     let plain = if is_damaged { &clean } else { text };
     let mut quoted = Vec::new();
-    if !message::is_quoted(plain)
-        && clean::may_have_other_quotes(plain)
+    if clean::may_have_other_quotes(plain)
+        && !message::is_quoted(plain)
         && clean::plain_quotes(plain, &mut quoted)
         && message::is_quoted(&quoted)
     {

@@ -30,7 +30,7 @@ const TOO_LARGE: Part = OneOf(&["shared data", "local data", "parameter space", 
 const STOP: Part = Optional(&[Text(".")]);
 
 /// Whatever has a name, a figure or a reason that a rule tells, and so must be had whole.
-const SENTENCES: [&[Part]; 27] = [
+static SENTENCES: [&[Part]; 27] = [
     &[
         Text("Registers are spilled to local memory in function '"),
         Name,
@@ -309,7 +309,7 @@ fn fit(text: &[u8], joints: &[usize], trail: &mut Trail) -> Fit {
     };
     let follower = Follower { text: without_target(text), joints };
     let mut best = Fit::Not;
-    for sentence in SENTENCES {
+    for sentence in &SENTENCES {
         let mark = trail.blanks.len();
         match follower.sentence(sentence, start, trail) {
             whole @ Fit::Whole { .. } => {

@@ -4,7 +4,8 @@ use hashbrown::HashMap;
 
 use super::super::lexer::{Cursor, is_in_opcode, is_in_word};
 use super::super::opcode::Op;
-use super::{Instruction, modified};
+use super::Instruction;
+use super::modifiers::modified;
 
 /// Opcodes with their modifiers, and what they say: a function has few, and each of them often.
 pub(super) struct Opcodes<'t> {

@@ -1,534 +1,28 @@
-//! The instructions of one function with their operands, for whoever follows values through it.
+//! Reads the operands of an instruction: fast as compilers write most of them, and slower whatever else there may be.
 
-mod opcodes;
-
-use hashbrown::HashMap;
-
-use self::opcodes::{Opcode, Opcodes, Said};
-use super::body::Body;
-use super::lexer::Cursor;
-use super::opcode::Op;
-use super::operand::{self, Operand, Reg, Registers};
-use super::words::Words;
-use crate::model::{Flow, Way};
-
-/// The type of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs, reason = "the names are those of the types")]
-pub enum Type {
-    #[default]
-    None,
-    Pred,
-    Bits(u8),
-    Unsigned(u8),
-    Signed(u8),
-    F32,
-    F64,
-    /// A floating-point type of 16 bits or fewer, or several in one register.
-    Small,
-}
-
-impl Type {
-    /// Bits of a value.
-    #[must_use]
-    pub fn width(self) -> u32 {
-        match self {
-            Type::Pred => 1,
-            Type::Bits(bits) | Type::Unsigned(bits) | Type::Signed(bits) => u32::from(bits),
-            Type::F64 => 64,
-            Type::None | Type::F32 | Type::Small => 32,
-        }
-    }
-
-    /// Whether comparisons and divisions take the sign into account.
-    #[must_use]
-    pub fn is_signed(self) -> bool {
-        matches!(self, Type::Signed(_))
-    }
-
-    /// Whether values are floating-point numbers.
-    #[must_use]
-    pub fn is_float(self) -> bool {
-        matches!(self, Type::F32 | Type::F64 | Type::Small)
-    }
-}
-
-/// Comparisons of `setp` and `set`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs, reason = "the names are those of the comparisons")]
-pub enum Cond {
-    #[default]
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    /// Unsigned, whatever the type.
-    Lo,
-    Ls,
-    Hi,
-    Hs,
-    /// True also where an operand is not a number.
-    Equ,
-    Neu,
-    Ltu,
-    Leu,
-    Gtu,
-    Geu,
-    Num,
-    Nan,
-}
-
-/// How `setp` joins its result with a predicate, and `redux` the numbers of lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs, reason = "the names are those of the operations")]
-pub enum Logic {
-    #[default]
-    None,
-    And,
-    Or,
-    Xor,
-    Add,
-    Min,
-    Max,
-}
-
-/// The memory that an access goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs, reason = "the names are those of the spaces")]
-pub enum Space {
-    #[default]
-    Generic,
-    Param,
-    Global,
-    Shared,
-    Local,
-    Const,
-}
-
-/// Modifiers, one bit each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mods(u32);
-
-/// What a word of an opcode says, behind the first.
-#[derive(Debug, Clone, Copy)]
-enum Modifier {
-    Kind(Type),
-    Cond(Cond),
-    Logic(Logic),
-    Space(Space),
-    Mod(Bit),
-}
-
-macro_rules! modifiers {
-    ($($word:literal = $modifier:expr,)* $($name:ident = [$($words:literal),*],)*) => {
-        /// The modifiers that something here asks for.
-        #[derive(Debug, Clone, Copy)]
-        #[allow(non_camel_case_types, reason = "the names are those of the accessors")]
-        enum Bit { $($name),* }
-
-        impl Mods {
-            $(
-                #[doc = concat!("Whether it has the modifier", $(" `", $words, "`",)* ".")]
-                #[must_use]
-                pub fn $name(self) -> bool { self.0 & (1 << Bit::$name as u32) != 0 }
-            )*
-        }
-
-        /// All words that say something.
-        const MODIFIERS: &[(&str, Modifier)] =
-            &[$(($word, $modifier),)* $($(($words, Modifier::Mod(Bit::$name)),)*)*];
-    };
-}
-
-modifiers! {
-    "pred" = Modifier::Kind(Type::Pred),
-    "b8" = Modifier::Kind(Type::Bits(8)),
-    "b16" = Modifier::Kind(Type::Bits(16)),
-    "b32" = Modifier::Kind(Type::Bits(32)),
-    "b64" = Modifier::Kind(Type::Bits(64)),
-    "b128" = Modifier::Kind(Type::Bits(128)),
-    "u8" = Modifier::Kind(Type::Unsigned(8)),
-    "u16" = Modifier::Kind(Type::Unsigned(16)),
-    "u32" = Modifier::Kind(Type::Unsigned(32)),
-    "u64" = Modifier::Kind(Type::Unsigned(64)),
-    "s8" = Modifier::Kind(Type::Signed(8)),
-    "s16" = Modifier::Kind(Type::Signed(16)),
-    "s32" = Modifier::Kind(Type::Signed(32)),
-    "s64" = Modifier::Kind(Type::Signed(64)),
-    "f32" = Modifier::Kind(Type::F32),
-    "tf32" = Modifier::Kind(Type::F32),
-    "f64" = Modifier::Kind(Type::F64),
-    "f16" = Modifier::Kind(Type::Small),
-    "f16x2" = Modifier::Kind(Type::Small),
-    "bf16" = Modifier::Kind(Type::Small),
-    "bf16x2" = Modifier::Kind(Type::Small),
-    "e4m3" = Modifier::Kind(Type::Small),
-    "e5m2" = Modifier::Kind(Type::Small),
-    "e4m3x2" = Modifier::Kind(Type::Small),
-    "e5m2x2" = Modifier::Kind(Type::Small),
-    "eq" = Modifier::Cond(Cond::Eq),
-    "ne" = Modifier::Cond(Cond::Ne),
-    "lt" = Modifier::Cond(Cond::Lt),
-    "le" = Modifier::Cond(Cond::Le),
-    "gt" = Modifier::Cond(Cond::Gt),
-    "ge" = Modifier::Cond(Cond::Ge),
-    "lo" = Modifier::Cond(Cond::Lo),
-    "ls" = Modifier::Cond(Cond::Ls),
-    // The upper half of a product, too.
-    "hi" = Modifier::Cond(Cond::Hi),
-    "hs" = Modifier::Cond(Cond::Hs),
-    "equ" = Modifier::Cond(Cond::Equ),
-    "neu" = Modifier::Cond(Cond::Neu),
-    "ltu" = Modifier::Cond(Cond::Ltu),
-    "leu" = Modifier::Cond(Cond::Leu),
-    "gtu" = Modifier::Cond(Cond::Gtu),
-    "geu" = Modifier::Cond(Cond::Geu),
-    "num" = Modifier::Cond(Cond::Num),
-    "nan" = Modifier::Cond(Cond::Nan),
-    "and" = Modifier::Logic(Logic::And),
-    "or" = Modifier::Logic(Logic::Or),
-    "xor" = Modifier::Logic(Logic::Xor),
-    "add" = Modifier::Logic(Logic::Add),
-    "min" = Modifier::Logic(Logic::Min),
-    "max" = Modifier::Logic(Logic::Max),
-    "param" = Modifier::Space(Space::Param),
-    "global" = Modifier::Space(Space::Global),
-    "shared" = Modifier::Space(Space::Shared),
-    "local" = Modifier::Space(Space::Local),
-    "const" = Modifier::Space(Space::Const),
-    is_wide = ["wide"],
-    is_high = [],
-    is_approx = ["approx", "full"],
-    is_uni = ["uni"],
-    is_sync = ["sync"],
-    is_volatile = ["volatile", "relaxed", "acquire", "mmio"],
-    is_up = ["up"],
-    is_down = ["down"],
-    is_butterfly = ["bfly"],
-    is_index = ["idx"],
-    is_all = ["all"],
-    is_any = ["any"],
-    is_ballot = ["ballot"],
-    is_arrive = ["arrive"],
-    is_reduction = ["red"],
-    is_warp = ["warp"],
-    is_cluster = ["cluster"],
-    is_wrap = ["wrap"],
-    is_left = ["l"],
-    is_shift_amount = ["shiftamt"],
-    is_to = ["to"],
-    is_rounded = ["rn", "rz", "rm", "rp"],
-    is_rounded_to_even = ["rni"],
-    is_rounded_down = ["rmi"],
-    is_rounded_up = ["rpi"],
-    is_predicate = [],
-    is_cache_copy = ["async"],
-    is_extended = ["cc"],
-    is_saturating = ["sat", "satfinite"],
-    is_permute_mode = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"],
-}
-
-/// What the modifiers say, by their words.
-static MEANINGS: Words<Modifier, 256> = Words::new(MODIFIERS);
-
-impl Mods {
-    fn set(&mut self, bit: Bit) {
-        self.0 |= 1 << bit as u32;
-    }
-}
-
-/// What guards an instruction: a predicate, and whether it has to be false.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Guard {
-    /// The predicate.
-    pub register: Reg,
-    /// `@!`
-    pub negated: bool,
-}
-
-/// One instruction.
-#[derive(Debug, Clone, Copy)]
-pub struct Instruction {
-    /// What it does.
-    pub op: Op,
-    /// The type of the operation: the first that the opcode names, which of a conversion is what it converts to.
-    pub kind: Type,
-    /// The type of what is converted or compared, where the opcode names a second.
-    pub from: Type,
-    /// Its comparison.
-    pub cond: Cond,
-    /// What joins the comparison with a predicate.
-    pub logic: Logic,
-    /// The memory that it accesses.
-    pub space: Space,
-    /// Modifiers.
-    pub mods: Mods,
-    /// Its predicate.
-    pub guard: Option<Guard>,
-    /// Its byte in the module's text.
-    pub at: u32,
-    /// The statement that it is.
-    pub statement: u32,
-    first: u32,
-    count: u16,
-    destinations: u16,
-}
-
-/// All instructions of a function.
-#[derive(Debug)]
-pub struct Code<'t> {
-    /// In order.
-    pub instructions: Vec<Instruction>,
-    /// Names of variables, functions and labels that operands mention.
-    pub names: Vec<&'t [u8]>,
-    /// How many registers there are; their numbers are below.
-    pub registers: u32,
-    /// Where control goes.
-    pub flow: &'t Flow,
-    operands: Vec<Operand>,
-}
-
-impl<'t> Code<'t> {
-    /// Reads the function whose `{` is at `open` again, in a text that was read without a fault. It has these `parameters`
-    /// (the list with its brackets) and jumps. What was in `body` makes place for its statements.
-    #[must_use]
-    pub fn read(text: &'t [u8], open: usize, parameters: &'t [u8], flow: &'t Flow, body: &mut Body) -> Code<'t> {
-        let mut reader = Reader::new(text, parameters, flow);
-        body.read_whole(text, open, &mut reader);
-        reader.code.registers = reader.registers.count;
-        reader.code
-    }
-
-    /// What an instruction writes, and where it branches to.
-    #[must_use]
-    pub fn destinations(&self, instruction: &Instruction) -> &[Operand] {
-        &self.operands[instruction.first as usize..][..usize::from(instruction.destinations)]
-    }
-
-    /// What it reads.
-    #[must_use]
-    pub fn sources(&self, instruction: &Instruction) -> &[Operand] {
-        let all = &self.operands[instruction.first as usize..][..usize::from(instruction.count)];
-        &all[usize::from(instruction.destinations)..]
-    }
-
-    /// The names of the functions that are called.
-    pub fn callees(&self) -> impl Iterator<Item = &'t [u8]> {
-        let calls = self.instructions.iter().filter(|one| one.op == Op::Call);
-        calls.filter_map(|one| match self.sources(one).first() {
-            Some(Operand::Symbol(name, _)) => Some(self.names[*name as usize]),
-            _ => None,
-        })
-    }
-
-    /// The jumps back, each with where it leads and where it stands.
-    pub fn back_jumps(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.flow.jumps.iter().filter_map(|jump| match jump.way {
-            Way::To(to) if to <= jump.at => Some((to, jump.at)),
-            _ => None,
-        })
-    }
-
-    /// The instructions that a branch through a table leads to, in the order of the table.
-    #[must_use]
-    pub fn table(&self, instruction: u32) -> &'t [u32] {
-        match self.flow.jump_at(instruction).map(|jump| jump.way) {
-            Some(Way::Table(table)) => self.flow.table(table),
-            _ => &[],
-        }
-    }
-}
-
-/// An instruction with this opcode, still without operands.
-fn modified(op: Op, opcode: &[u8]) -> Instruction {
-    let mut one = Instruction {
-        op,
-        kind: Type::None,
-        from: Type::None,
-        cond: Cond::Eq,
-        logic: Logic::None,
-        space: Space::Generic,
-        mods: Mods::default(),
-        guard: None,
-        at: 0,
-        statement: 0,
-        first: 0,
-        count: 0,
-        destinations: 0,
-    };
-    let mut cursor = Cursor::new(opcode, 0);
-    cursor.word();
-    while cursor.take(b'.') {
-        let word = cursor.keyed_word();
-        // `.shared::cta`
-        while cursor.take(b':') {
-            cursor.word();
-        }
-        if let Some(modifier) = MEANINGS.find(word) {
-            one.add(modifier);
-        }
-    }
-    one
-}
-
-/// The names in a parameter list, in order: the last word of each declaration that is no number.
-fn parameter_names(list: &[u8]) -> HashMap<&[u8], u32> {
-    let mut names = HashMap::new();
-    let inner = list.strip_prefix(b"(").and_then(|list| list.strip_suffix(b")")).unwrap_or(list);
-    for (number, declaration) in (0..).zip(inner.split(|byte| *byte == b',')) {
-        let mut cursor = Cursor::new(declaration, 0);
-        let mut name: &[u8] = &[];
-        while cursor.skip_blank().is_ok() && !cursor.is_at_end() {
-            if cursor.take(b'.') {
-                cursor.word();
-                continue;
-            }
-            if cursor.take(b'[') {
-                break;
-            }
-            let word = cursor.word();
-            match word.first() {
-                Some(byte) if !byte.is_ascii_digit() => name = word,
-                Some(_) => {}
-                None => cursor.at += 1,
-            }
-        }
-        names.insert(name, number);
-    }
-    names
-}
-
-/// Reads instructions one after the other.
-pub(super) struct Reader<'t> {
-    code: Code<'t>,
-    registers: Registers<'t>,
-    names: HashMap<&'t [u8], u32>,
-    parameters: HashMap<&'t [u8], u32>,
-    opcodes: Opcodes<'t>,
-    /// The text of the module.
-    text: &'t [u8],
-    /// Brackets and braces around the operand that is being read.
-    depth: u32,
-}
-
-/// What stands before the operands of an instruction.
-pub(super) struct Head {
-    pub(super) opcode: Opcode,
-    pub(super) guard: Option<Guard>,
-    /// Its byte in the module's text.
-    pub(super) at: u32,
-    /// The statement that it is.
-    pub(super) statement: u32,
-}
+use super::modifiers::Space;
+use super::reader::Reader;
+use crate::parse::ptx::lexer::Cursor;
+use crate::parse::ptx::opcode::Op;
+use crate::parse::ptx::operand::{self, Operand};
 
 /// What an opcode says of its operands.
 #[derive(Clone, Copy)]
-struct Form {
-    op: Op,
+pub(super) struct Form {
+    pub(super) op: Op,
     /// The first operand is what it writes.
-    writes: bool,
+    pub(super) writes: bool,
     /// Numbers are of double precision.
-    double: bool,
-    space: Space,
+    pub(super) double: bool,
+    pub(super) space: Space,
 }
 
 /// Brackets and braces around an operand at most: the coordinates of a tensor have two.
 const NESTED: u32 = 8;
 
 impl<'t> Reader<'t> {
-    fn new(text: &'t [u8], parameters: &'t [u8], flow: &'t Flow) -> Reader<'t> {
-        let count = flow.instructions as usize;
-        let operands = Vec::with_capacity(count * 3);
-        let instructions = Vec::with_capacity(count);
-        Reader {
-            code: Code { instructions, names: Vec::new(), registers: 0, flow, operands },
-            registers: Registers::new(),
-            names: HashMap::new(),
-            parameters: parameter_names(parameters),
-            opcodes: Opcodes::new(),
-            text,
-            depth: 0,
-        }
-    }
-
-    fn name(&mut self, name: &'t [u8]) -> u32 {
-        let names = &mut self.code.names;
-        *self.names.entry(name).or_insert_with(|| {
-            names.push(name);
-            u32::try_from(names.len() - 1).unwrap_or(u32::MAX)
-        })
-    }
-
-    /// A scope of registers begins.
-    pub(super) fn open(&mut self) {
-        self.registers.open();
-    }
-
-    /// It ends.
-    pub(super) fn close(&mut self) {
-        self.registers.close();
-    }
-
-    /// `.reg .b32 %r<100>`
-    pub(super) fn declare(&mut self, declaration: &'t [u8]) {
-        self.registers.declare(declaration);
-    }
-
-    /// The opcode at the cursor, if it was met before; the cursor goes over it. It may be a label of that name.
-    #[inline]
-    pub(super) fn known_opcode(&self, cursor: &mut Cursor<'t>, guarded: bool) -> Option<Opcode> {
-        let opcode = self.opcodes.known(cursor)?;
-        if !guarded && self.opcodes.said(opcode).is_bare {
-            let mut behind = *cursor;
-            behind.skip_blank().ok()?;
-            if behind.peek() == b':' {
-                return None;
-            }
-        }
-        Some(opcode)
-    }
-
-    /// The same for one that is new.
-    pub(super) fn new_opcode(&mut self, cursor: &mut Cursor<'t>, op: Op) -> Opcode {
-        self.opcodes.add(cursor, op)
-    }
-
-    /// Reads an instruction, whose operands are at the cursor, which goes to its end.
-    #[inline]
-    pub(super) fn instruction(&mut self, cursor: &mut Cursor<'t>, head: &Head) -> Op {
-        let first = self.code.operands.len();
-        let Said { said, writes, .. } = self.opcodes.said(head.opcode);
-        let form = Form { op: said.op, writes: *writes, double: said.kind == Type::F64, space: said.space };
-        let has_operands = !matches!(form.op, Op::Bra | Op::Call);
-        let destinations = match has_operands.then(|| self.usual_operands(cursor.at, form)).flatten() {
-            Some((end, destinations)) => {
-                cursor.at = end;
-                destinations
-            }
-            None => {
-                self.code.operands.truncate(first);
-                self.unusual_operands(cursor, form)
-            }
-        };
-        let count = self.code.operands.len() - first;
-        let count = u16::try_from(count).unwrap_or(u16::MAX);
-        self.code.operands.truncate(first + usize::from(count));
-        self.code.instructions.push(Instruction {
-            guard: head.guard,
-            at: head.at,
-            statement: head.statement,
-            first: u32::try_from(first).unwrap_or(u32::MAX),
-            count,
-            destinations: u16::try_from(destinations).unwrap_or(u16::MAX),
-            ..self.opcodes.said(head.opcode).said
-        });
-        form.op
-    }
-
     /// Reads any operands, and finds the end first, whatever is in them. Returns how many are destinations.
-    fn unusual_operands(&mut self, cursor: &mut Cursor<'t>, form: Form) -> usize {
+    pub(super) fn unusual_operands(&mut self, cursor: &mut Cursor<'t>, form: Form) -> usize {
         let start = cursor.at;
         cursor.known_end();
         let mut within = Cursor::new(&cursor.text[..cursor.at], start);
@@ -547,7 +41,7 @@ impl<'t> Reader<'t> {
     /// operands are: without a comment, and with one blank at most behind a comma. Returns where they end, and how many are
     /// destinations; `None` where there is anything else.
     #[inline]
-    fn usual_operands(&mut self, mut at: usize, form: Form) -> Option<(usize, usize)> {
+    pub(super) fn usual_operands(&mut self, mut at: usize, form: Form) -> Option<(usize, usize)> {
         let text = self.text;
         let first = self.code.operands.len();
         let mut is_first = form.writes;
@@ -622,23 +116,6 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The guard at the cursor, if there is one, with the blanks behind it.
-    #[inline]
-    pub(super) fn guard(&mut self, cursor: &mut Cursor<'t>) -> Option<Guard> {
-        if !cursor.take(b'@') {
-            return None;
-        }
-        cursor.skip_blank().ok()?;
-        let negated = cursor.take(b'!');
-        cursor.skip_blank().ok()?;
-        let register = match self.register(cursor) {
-            Some(register) => register,
-            None => self.registers.of(cursor.word()),
-        };
-        cursor.skip_blank().ok()?;
-        Some(Guard { register, negated })
-    }
-
     /// The name of what is called, and the names of the parameters that are passed: `(r), f, (a, b), prototype`.
     fn call(&mut self, cursor: &mut Cursor<'t>) {
         if cursor.skip_blank().is_err() {
@@ -693,14 +170,6 @@ impl<'t> Reader<'t> {
                 return destinations;
             }
         }
-    }
-
-    /// The register at the cursor, which goes over it, unless that is read in slower ways.
-    #[inline]
-    fn register(&self, cursor: &mut Cursor<'t>) -> Option<Reg> {
-        let (register, length) = self.registers.at(self.text, cursor.at)?;
-        cursor.at += length;
-        Some(register)
     }
 
     fn operand(&mut self, cursor: &mut Cursor<'t>, double: bool, space: Space) {
@@ -836,39 +305,6 @@ impl<'t> Reader<'t> {
     }
 }
 
-impl Instruction {
-    /// Whether its first operand is what it writes.
-    fn has_destination(&self) -> bool {
-        !self.op.has_no_destination() || (self.op == Op::Bar && self.mods.is_reduction())
-    }
-
-    fn add(&mut self, modifier: Modifier) {
-        match modifier {
-            Modifier::Kind(kind) => {
-                if kind == Type::Pred {
-                    self.mods.set(Bit::is_predicate);
-                }
-                if self.kind == Type::None {
-                    self.kind = kind;
-                } else if self.from == Type::None {
-                    self.from = kind;
-                }
-            }
-            Modifier::Cond(cond) => {
-                if cond == Cond::Hi {
-                    self.mods.set(Bit::is_high);
-                }
-                if matches!(self.op, Op::Setp | Op::Set) {
-                    self.cond = cond;
-                }
-            }
-            Modifier::Logic(logic) => self.logic = logic,
-            Modifier::Space(space) => self.space = space,
-            Modifier::Mod(bit) => self.mods.set(bit),
-        }
-    }
-}
-
 /// A number without a point, and where it ends.
 fn number(text: &[u8], at: usize, double: bool) -> Option<(u64, usize)> {
     let mut cursor = Cursor::new(text, at);
@@ -928,7 +364,10 @@ fn distance(cursor: &mut Cursor<'_>) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::ptx::Special;
+    use crate::model::Flow;
+    use crate::parse::ptx::body::Body;
+    use crate::parse::ptx::instruction::{Code, Cond, Logic, Type};
+    use crate::parse::ptx::{Reg, Special};
 
     const PARAMETERS: &[u8] =
         b"(.param .u64 .ptr .global .align 16 k_param_0, .param .align 4 .b8 k_param_1[12], .param .u32 n)";

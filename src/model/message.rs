@@ -99,7 +99,7 @@ pub enum Unread {
     Form,
     /// A `Used` line holds an item of an unknown form; the rest was read.
     Item,
-    /// A number is too large to be true.
+    /// A number is too large to be true, or below 0.
     Number,
     /// The log ends, or is torn, within the record.
     Cut,

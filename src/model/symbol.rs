@@ -412,7 +412,7 @@ pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// `text` with control characters, and characters that nobody sees or that change the direction of text, shown as escapes:
-/// a name from a log must not be able to steer a terminal.
+/// a name from a log must not be able to steer a terminal. A tab is a blank.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
@@ -420,10 +420,10 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if is_harmful(c) {
-            safe.extend(c.escape_unicode());
-        } else {
-            safe.push(c);
+        match c {
+            '\t' => safe.push(' '),
+            _ if is_harmful(c) => safe.extend(c.escape_unicode()),
+            _ => safe.push(c),
         }
     }
     Cow::Owned(safe)

@@ -149,7 +149,7 @@ pub(crate) fn without_markup(text: &[u8]) -> Vec<u8> {
 }
 
 /// The text of a message without what others put behind it: a trailing `[C:\dir\x.vcxproj]` of MSBuild, `<br>` or the end of
-/// an element, the `\n` of a string.
+/// an element, of a table's cell or of a comment, the `\n` of a string.
 pub(crate) fn without_tail(text: &[u8]) -> &[u8] {
     let mut text = text;
     loop {
@@ -158,6 +158,11 @@ pub(crate) fn without_tail(text: &[u8]) -> &[u8] {
             Some(b'>') => without_tag(text),
             Some(b'n' | b'r') => text.strip_suffix(b"\\n").or_else(|| text.strip_suffix(b"\\r")).unwrap_or(text),
             Some(b'\'') => text.strip_suffix(b"\\n'").unwrap_or(text),
+            Some(b'm') => without_colour(text),
+            // The end of a cell, of a comment, of code in a text.
+            Some(b'|') => text.strip_suffix(b" |").unwrap_or(text),
+            Some(b'/') => text.strip_suffix(b" */").unwrap_or(text),
+            Some(b'`') if memchr::memchr(b'`', text) == Some(text.len() - 1) => &text[..text.len() - 1],
             _ => text,
         };
         if shorter.len() == text.len() {
@@ -165,6 +170,13 @@ pub(crate) fn without_tail(text: &[u8]) -> &[u8] {
         }
         text = shorter.trim_ascii_end();
     }
+}
+
+/// `text` without the end of a colour whose escape character a copy lost: `[0m`.
+fn without_colour(text: &[u8]) -> &[u8] {
+    let inner = &text[..text.len() - 1];
+    let digits = inner.iter().rev().take_while(|b| b.is_ascii_digit() || **b == b';').count();
+    inner[..inner.len() - digits].strip_suffix(b"[").unwrap_or(text)
 }
 
 fn without_project(text: &[u8]) -> &[u8] {

@@ -1,5 +1,6 @@
 //! Finds `<tool> <severity> : <text>` in a line, whatever a build system put before it.
 
+use super::record;
 use crate::model::Arch;
 
 /// The tool that speaks.
@@ -97,8 +98,12 @@ pub(crate) fn at_colon(line: &[u8], colon: usize) -> Option<Envelope> {
     if let Some((start, tool)) = named_at_end(speaker, padded) {
         return (speaker.len() < lead.len()).then_some(Envelope { tool, severity, start, text });
     }
-    let apart = line[..colon].ends_with(b" ");
-    (apart && ends_a_prefix(speaker)).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
+    if let Some((start, tool)) = named_apart(speaker) {
+        return Some(Envelope { tool, severity, start, text });
+    }
+    let apart = line[..colon].ends_with(b" ") && ends_a_prefix(speaker);
+    let says_figures = || severity == Severity::Info && record::opens(&line[text..]);
+    (apart || says_figures()).then_some(Envelope { tool: Tool::Unnamed, severity, start: lead.len(), text })
 }
 
 /// Where the tool stands before a location, which `text` ends with.
@@ -148,6 +153,12 @@ fn named_at_end(text: &[u8], padded: bool) -> Option<(usize, Tool)> {
         let apart = padded || before.last().is_none_or(|b| !b.is_ascii_alphanumeric() && !b"-_/\\.".contains(b));
         apart.then_some((before.len(), *tool))
     })
+}
+
+/// The tool that `text` ends with before a colon of its own, as some versions have it on Windows: `ptxas : info : …`.
+fn named_apart(text: &[u8]) -> Option<(usize, Tool)> {
+    let speaker = text.strip_suffix(b" :")?.trim_ascii_end();
+    named_at_end(speaker, false).filter(|(_, tool)| matches!(tool, Tool::Ptxas | Tool::Nvlink))
 }
 
 /// Whether `text` can stand before a message: nothing, indentation, comment leaders, or a logger's time stamp.
@@ -228,6 +239,12 @@ mod tests {
             ("[1/2] cc a.optxas info    : Used 3", (Tool::Ptxas, Info, "Used 3")),
             ("info    : 0 bytes gmem", (Tool::Unnamed, Info, "0 bytes gmem")),
             ("#17 12.34 info    : 0 bytes gmem", (Tool::Unnamed, Info, "0 bytes gmem")),
+            ("INFO:root:info    : used 16 registers, 0 stack", (Tool::Unnamed, Info, "used 16 registers, 0 stack")),
+            ("    12  info    : Function properties for 'k':", (Tool::Unnamed, Info, "Function properties for 'k':")),
+            ("jit.log:7:info\t: 40 bytes gmem", (Tool::Unnamed, Info, "40 bytes gmem")),
+            ("ptxas : info : Used 3", (Tool::Ptxas, Info, "Used 3")),
+            ("1>ptxas : warning : x", (Tool::Ptxas, Warning, "x")),
+            ("nvlink : error : x", (Tool::Nvlink, Error, "x")),
         ] {
             assert_eq!(found(line), Some(expected), "{line}");
         }
@@ -243,6 +260,8 @@ mod tests {
             "nvcc -Xptxas -v : x",
             "warning: x",
             "-- info : x",
+            "more info : 3 bytes",
+            "nvcc : info : x",
         ] {
             assert_eq!(found(line).filter(|(tool, ..)| *tool != Tool::Unnamed), None, "{line}");
         }

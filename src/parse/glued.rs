@@ -7,7 +7,7 @@ use super::envelope::{self, Envelope};
 use super::needles::{Found, Needles};
 use super::partial::PartialRecord;
 use super::reader::{At, LineReader, Understood};
-use super::{clean, record};
+use super::{clean, quoted, record};
 
 /// How the message at hand ends where another one follows on its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,11 @@ impl LineReader<'_> {
             return self.read_one(at, line, envelope);
         }
         if let Some(next) = next_message(text) {
+            if quoted::ends_line(&text[..next])
+                && let Some(lines) = quoted::lines(&line[envelope.start..])
+            {
+                return self.read_quoted(at.after(envelope.start), &lines);
+            }
             return self.read_glued(at, line, envelope, envelope.text + next);
         }
         if clean::may_need_it(text) {
@@ -173,6 +178,42 @@ mod tests {
         for log in [LOG.replace('\n', " "), squeezed(LOG), LOG.replace(" : ", ": ").replace('\n', " "), squeezed(&jit)]
         {
             assert_eq!(facts(&format!("{log}\n")), whole, "{log}");
+        }
+    }
+
+    #[test]
+    fn a_log_inside_a_string_tells_the_same_wherever_the_string_begins() {
+        let whole = facts(LOG);
+        let escaped = LOG.replace('\n', "\\n");
+        for (before, after) in [
+            ("", ""),
+            ("x: \"", "\","),
+            ("output: 'nvcc -c a.cu\\n", "'"),
+            ("{\"log\":\"nvcc -c a.cu\\n", "\",\"stream\":\"stderr\"}"),
+            ("b'make: x\\r\\n", "'"),
+        ] {
+            for end in ["", "\n"] {
+                let log = format!("{before}{escaped}{after}{end}");
+                assert_eq!(facts(&log), whole, "{log}");
+                let log = format!("{before}{}{after}{end}", escaped.replace("\\n", "\\r\\n"));
+                assert_eq!(facts(&log), whole, "{log}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_listing_inside_a_string_or_with_its_names_beside_is_one() {
+        let listing = "Fatbin elf code:\n================\narch = sm_90\n\nResource usage:\n Common:\n  GLOBAL:0\n Function k:\n  REG:32 STACK:8 SHARED:1024 LOCAL:0 CONSTANT[0]:568 TEXTURE:0 SURFACE:0 SAMPLER:0\n Function dev:\n  REG:9 STACK:0 SHARED:0 LOCAL:0 TEXTURE:0 SURFACE:0 SAMPLER:0\n";
+        let whole = facts(listing);
+        assert_eq!(whole.len(), 2, "{whole:#?}");
+        let escaped = listing.replace('\n', "\\n");
+        for log in [
+            format!("{{'raw_text': '{escaped}'}}\n"),
+            format!("{{\"log\":\"{escaped}\",\"stream\":\"stdout\"}}\n"),
+            listing.replace(":\n  REG", ":\t  REG"),
+            listing.replace(":\n  REG", ": REG").replace('\n', "\n> "),
+        ] {
+            assert_eq!(facts(&log), whole, "{log}");
         }
     }
 

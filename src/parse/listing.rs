@@ -1,5 +1,7 @@
 //! The listing of `cuobjdump -res-usage`, read with nom.
 
+use std::ops::Range;
+
 use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{digit1, multispace0};
 use nom::combinator::opt;
@@ -61,6 +63,14 @@ pub(crate) fn figures_in(line: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(line, b"REG:").find(is_word)
 }
 
+/// The words before the figures on their line, where they name the function: `Function k: REG:10 …`.
+pub(crate) fn name_before(before: &[u8]) -> Option<Range<usize>> {
+    const LEAD: &[u8] = b"Function ";
+    let start = memchr::memmem::find(before, LEAD)?;
+    let is_word = !before[..start].last().is_some_and(u8::is_ascii_alphanumeric);
+    (is_word && before.ends_with(b":")).then_some(start..before.len())
+}
+
 /// One function's line of figures.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Listed {
@@ -71,6 +81,8 @@ pub(crate) struct Listed {
     pub(crate) is_entry: bool,
     /// A field of an unknown form was skipped.
     pub(crate) unread_item: bool,
+    /// Its last number may go on.
+    pub(crate) cut: bool,
 }
 
 /// A line of the listing that matters.
@@ -94,8 +106,9 @@ pub(crate) enum Line<'a> {
     Foreign,
 }
 
-/// Reads one line, without its end and without what stands before every line.
-pub(crate) fn read(line: &[u8]) -> Line<'_> {
+/// Reads one line, without its end and without what stands before every line. Of a line that is `cut` nobody knows whether
+/// its last number goes on.
+pub(crate) fn read(line: &[u8], cut: bool) -> Line<'_> {
     let text = line.trim_ascii();
     if let Some(arch) = text.strip_prefix(b"arch = ") {
         return Line::Arch(Arch::from_bytes(arch));
@@ -104,7 +117,7 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
         return Line::Function(name);
     }
     if text.starts_with(b"REG:") {
-        return figures(text).map_or(Line::Foreign, |listed| Line::Figures(Box::new(listed)));
+        return figures(text, cut).map_or(Line::Foreign, |listed| Line::Figures(Box::new(listed)));
     }
     if text.starts_with(b"Resource usage") {
         return Line::Start;
@@ -145,20 +158,30 @@ fn field(input: &[u8]) -> IResult<&[u8], Field<'_>> {
     Ok((rest, Field { key, bank, value }))
 }
 
-fn figures(text: &[u8]) -> Option<Listed> {
+fn figures(text: &[u8], cut: bool) -> Option<Listed> {
     let (rest, fields) = many0(field).parse(text).ok()?;
+    // In every listing the stack follows the registers; prose may speak of `REG:40`.
+    if !cut && !fields.iter().any(|field| field.key == b"STACK") {
+        return None;
+    }
+    // What follows the constants has not come.
+    let is_open = cut && !fields.iter().any(|field| field.key == b"TEXTURE");
+    let last = if cut && rest.is_empty() { fields.len().checked_sub(1) } else { None };
     let mut resources = Resources { constant: None, ..Resources::default() };
     let mut listed = Listed {
         resources: Resources::default(),
         unbounded_stack: false,
         is_entry: false,
         unread_item: !rest.trim_ascii().is_empty(),
+        cut: false,
     };
     let mut constant = Vec::new();
-    for Field { key, bank, value } in fields {
-        let number = whole_number(value);
+    for (at, Field { key, bank, value }) in fields.into_iter().enumerate() {
+        // No number goes on behind a 0.
+        let number = whole_number(value).filter(|number| *number == 0 || last != Some(at));
+        listed.cut |= last == Some(at) && number.is_none();
         let is_unknown = key == b"STACK" && value == b"UNKNOWN";
-        listed.unread_item |= number.is_none() && !is_unknown;
+        listed.unread_item |= number.is_none() && !is_unknown && !listed.cut;
         match (key, number) {
             // A linked device function shows 0 registers on sm_90 and later: not a fact.
             (b"REG", number) => resources.registers = number.filter(|n| *n > 0),
@@ -170,11 +193,12 @@ fn figures(text: &[u8]) -> Option<Listed> {
             (b"SURFACE", number) => resources.surfaces = number,
             (b"SAMPLER", number) => resources.samplers = number,
             (b"CONSTANT", Some(size)) => constant.extend(bank.map(|bank| (bank, Bytes(size)))),
-            _ => listed.unread_item = true,
+            _ => listed.unread_item |= !listed.cut,
         }
     }
-    listed.is_entry = constant.iter().any(|(bank, _)| *bank == 0);
-    resources.constant = Some(constant.into());
+    // What is cut before the parameters is taken for a kernel, as most functions of a listing are.
+    listed.is_entry = constant.iter().any(|(bank, _)| *bank == 0) || (is_open && constant.is_empty());
+    resources.constant = (!is_open).then(|| constant.into());
     listed.resources = resources;
     Some(listed)
 }
@@ -184,7 +208,7 @@ mod tests {
     use super::*;
 
     fn listed(line: &str) -> Listed {
-        match read(line.as_bytes()) {
+        match read(line.as_bytes(), false) {
             Line::Figures(listed) => *listed,
             other => panic!("no figures in {line}: {other:?}"),
         }
@@ -221,6 +245,31 @@ mod tests {
     }
 
     #[test]
+    fn the_last_number_of_a_line_that_is_cut_is_unknown() {
+        let cut = |line: &str| match read(line.as_bytes(), true) {
+            Line::Figures(listed) => *listed,
+            other => panic!("no figures in {line}: {other:?}"),
+        };
+        let k = cut("REG:14");
+        assert_eq!((k.resources.registers, k.cut, k.is_entry), (None, true, true));
+        let k = cut("REG:147 STACK:2");
+        assert_eq!((k.resources.registers, k.resources.stack, k.cut), (Some(147), None, true));
+        assert!(!k.unread_item);
+        let k = cut("REG:147 STACK:0 SHARED:16 LOCAL:0 CONSTANT[0]:36");
+        assert_eq!((k.resources.static_shared, k.resources.constant.as_deref()), (Some(Bytes(16)), None));
+        // That of a pasted line without its end is whole.
+        let k = cut("REG:147 STACK:0 SHARED:16 LOCAL:0 TEXTURE:0 SURFACE:0 SAMPLER:0");
+        assert_eq!((k.resources.samplers, k.cut), (Some(0), false));
+    }
+
+    #[test]
+    fn prose_is_no_listing() {
+        for line in ["REG:243 against the cap, zero stack**", "REG:40", "REG:40 was the count"] {
+            assert_eq!(read(line.as_bytes(), false), Line::Foreign, "{line}");
+        }
+    }
+
+    #[test]
     fn a_lead_is_the_same_but_for_its_numbers() {
         for (lead, line, text) in [
             ("", "  REG:1", "REG:1"),
@@ -243,9 +292,9 @@ mod tests {
 
     #[test]
     fn a_demangled_name_ends_at_the_last_colon() {
-        assert_eq!(read(b" Function ns::k<(int)4>(ns::P):"), Line::Function(b"ns::k<(int)4>(ns::P)"));
-        assert_eq!(read(b"arch = sm_90a"), Line::Arch(Arch::from_bytes(b"sm_90a")));
-        assert_eq!((read(b" Common:"), read(b"make: done")), (Line::Heading, Line::Foreign));
+        assert_eq!(read(b" Function ns::k<(int)4>(ns::P):", false), Line::Function(b"ns::k<(int)4>(ns::P)"));
+        assert_eq!(read(b"arch = sm_90a", false), Line::Arch(Arch::from_bytes(b"sm_90a")));
+        assert_eq!((read(b" Common:", false), read(b"make: done", false)), (Line::Heading, Line::Foreign));
     }
 
     #[test]
@@ -260,12 +309,12 @@ mod tests {
             "ptxasOptions =  -g --dont-merge-basicblocks",
             "uncompressed code size = 4096",
         ] {
-            assert_eq!(read(field.as_bytes()), Line::Field, "{field}");
+            assert_eq!(read(field.as_bytes(), false), Line::Field, "{field}");
         }
         for other in ["make: x = y", "a == b", "-DX=1", "compressed 3 files", "= x"] {
-            assert_eq!(read(other.as_bytes()), Line::Foreign, "{other}");
+            assert_eq!(read(other.as_bytes(), false), Line::Foreign, "{other}");
         }
-        assert_eq!(read(b"Fatbin elf code:"), Line::Fatbin { elf: true });
-        assert_eq!(read(b"Fatbin ptx code:"), Line::Fatbin { elf: false });
+        assert_eq!(read(b"Fatbin elf code:", false), Line::Fatbin { elf: true });
+        assert_eq!(read(b"Fatbin ptx code:", false), Line::Fatbin { elf: false });
     }
 }

@@ -38,7 +38,10 @@ pub(crate) fn read(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
     let said = without_code(text);
     let kernel = quoted_function(said).or_else(|| bare_entry(said));
     if severity >= Severity::Error {
-        return Some(reading(shared_limit(said).unwrap_or(MessageKind::Error), kernel, text, false));
+        let limit = shared_limit(said);
+        // Whatever stands behind what the sentence ends with is no part of it.
+        let whole = limit.is_some() && contains(said, b" max)");
+        return Some(reading(limit.unwrap_or(MessageKind::Error), kernel, text, whole));
     }
     if let Some((kind, whole)) = known(said, kernel) {
         return Some(reading(kind, kernel, text, whole));

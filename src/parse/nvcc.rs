@@ -14,10 +14,11 @@ fn pattern(text: &str) -> Regex {
 
 /// The first severity of a line, with what it may be coupled with: `x.cu(1): error: …`, `a.cpp:3:7: fatal error: …`,
 /// `a.cpp(3): error C2065: …`, `x.cu(1): catastrophic error: …`, `error: linker command failed`. The word stands at the
-/// start of its message: `max abs error: 1e-7` of a test run is none. A warning may quote the word `error`.
+/// start of its message: `max abs error: 1e-7` of a test run is none. A warning may quote the word `error`, and two colons
+/// are a C++ or Rust name's: `candle_core::error::Error`.
 static SEVERITY: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?:^|[):\]Z])[\s*|#]*(?:(warning|remark|note)(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?\s?:|(?:fatal |catastrophic |[Cc]ommand-line |internal (?:compiler )?)?error(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?: *(\S.*))",
+        r"(?:^|[):\]Z])[\s*|#]*(?:(warning|remark|note)(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?\s?:(?:[^:]|$)|(?:fatal |catastrophic |[Cc]ommand-line |internal (?:compiler )?)?error(?:\s?#?[A-Z]{0,4}\d+(?:-D)?)?:( +\S.*|[^\s:].*))",
     )
 });
 
@@ -35,10 +36,11 @@ static FIGURE: LazyLock<Regex> =
 static CARGO: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*warning: [\w-]+@[\w.+-]+: "));
 
 /// What build systems say of a step that failed: make, ninja, MSBuild, pip, PyTorch's extension builder, BuildKit, bazel.
+/// Then Python and Triton, cargo's build scripts, and nvcc itself, of a tool that they ran.
 static STOPPED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r#"\*\*\* \[.*\] (?:Error \d+|Killed|Terminated|Aborted|Segmentation fault|Bus error|Illegal instruction)(?: \(core dumped\))?$|ninja: build stopped: |(?:^|[\]>Z] ?)FAILED: \S|error MSB3721: |ERROR: Failed building wheel|error: subprocess-exited-with-error|RuntimeError: Error compiling objects|ERROR: process ".*" did not complete|ERROR: .* failed: \(Exit \d+\)"#,
-    )
+    let steps = r#"\*\*\* \[.*\] (?:Error \d+|Killed|Terminated|Aborted|Segmentation fault|Bus error|Illegal instruction)(?: \(core dumped\))?$|ninja: build stopped: |(?:^|[\]>Z] ?)FAILED: \S|error MSB3721: |Error\tMSB3721\t|ERROR: Failed building wheel|error: subprocess-exited-with-error|RuntimeError: Error compiling objects|ERROR: process ".*" did not complete|ERROR: .* failed:? \(Exit \d+\)"#;
+    let tools = r"CalledProcessError: Command .* returned non-zero exit status \d|\b(?:nvcc|ptxas|nvlink|fatbinary)(?:\.exe)?`? (?:failed with error code|exited with code|exited with non-zero error code) \d|\bnvcc error while executing |^\s*# --error 0x[0-9a-f]+ --";
+    pattern(&[steps, tools].join("|"))
 });
 
 /// CMake's errors have their text on the lines that follow.
@@ -103,7 +105,7 @@ pub(crate) fn failure(line: &[u8]) -> Option<Failure> {
 /// Whether the first severity of `line` is an error.
 fn is_error(line: &[u8]) -> bool {
     let Some(first) = SEVERITY.captures(line) else { return is_spaced_error(line) };
-    let said = first.get(2).map_or(&b""[..], |said| said.as_bytes());
+    let said = first.get(2).map_or(&b""[..], |said| said.as_bytes().trim_ascii_start());
     first.get(1).is_none() && !FIGURE.is_match(said)
 }
 
@@ -217,6 +219,8 @@ mod tests {
             "CMake Error in CMakeLists.txt:",
             "CMake Error: The source directory does not exist.",
             "warning: kernels@0.1.0: x.cu(1): error: identifier \"q\" is undefined",
+            "x.cu(1): error: ::f is undefined",
+            "note::f.cu(1): error:no such thing",
         ] {
             assert_eq!(failure(line.as_bytes()), Some(Failure::Error), "{line}");
         }
@@ -235,6 +239,10 @@ mod tests {
             "[ 10%] Building error.cpp.o",
             "CUDA error: invalid argument",
             "relative error : 3",
+            "  |    0: candle_core::error::Error::bt",
+            "at core::error::Error::type_id",
+            "undefined reference to 'foo::error::bar()'",
+            "            instantiation of \"void my::error::check<T>(T) [with T=float]\" at line 40",
         ] {
             assert_eq!(failure(line.as_bytes()), None, "{line}");
         }
@@ -258,6 +266,14 @@ mod tests {
             "ERROR: Failed building wheel for flash-attn",
             "#18 ERROR: process \"/bin/sh -c make -j\" did not complete successfully: exit code: 2",
             "RuntimeError: Error compiling objects for extension",
+            "ERROR: /x/BUILD:436:15: C++ compilation of rule '//x:y' failed (Exit 1): gcc failed: error executing command",
+            "ERROR: /x/BUILD:436:15: Compiling a.cu.cc failed: (Exit 1): gcc failed",
+            "RuntimeError: `ptxas` failed with error code 255: ",
+            "ERROR: Failed to compile PTX code (ptxas exited with code 255)",
+            "subprocess.CalledProcessError: Command '['C:\\\\bin\\\\ptxas.exe', '-v']' returned non-zero exit status 4294967295.",
+            "  nvcc error while executing compiling: \"nvcc\" \"-c\" \"a.cu\"",
+            "  # --error 0x89 --",
+            "Error\tMSB3721\tThe command \"nvcc.exe\" exited with code 1.\tproj\tCUDA 11.6.targets\t790",
         ] {
             assert_eq!(failure(line.as_bytes()), Some(Failure::Stopped), "{line}");
         }
@@ -268,6 +284,8 @@ mod tests {
             "0 errors detected in the compilation of \"x.cu\".",
             "2 warnings generated.",
             "Killed 3 mosquitos",
+            "    raise RuntimeError(f'`ptxas` failed with error code {e.returncode}: \\n{log}')",
+            "except subprocess.CalledProcessError: pass",
         ] {
             assert_eq!(failure(line.as_bytes()), None, "{line}");
         }

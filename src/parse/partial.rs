@@ -2,10 +2,10 @@
 //! own record is on the same line.
 
 use super::assemble::End;
-use super::envelope;
 use super::reader::{At, LineReader, Understood};
 use super::record::{self, Partial, Record};
 use super::usage;
+use super::{clean, envelope};
 use crate::model::Place;
 
 /// Lines that a wrapped or torn record may go on for, besides those that only go on with its name.
@@ -66,7 +66,7 @@ impl LineReader<'_> {
     /// Goes on with a record whose beginning stood on an earlier line. `None` when `line` is not its continuation.
     pub(super) fn continue_partial(&mut self, line: &[u8]) -> Option<Understood> {
         let mut partial = self.partial.take()?;
-        let is_message = envelope::find(line).is_some();
+        let is_message = holds_message(line);
         let was_whole = partial.whole;
         if partial.whole {
             if !is_message && (partial.goes_on_with(line) || self.makes_a_known_name(&mut partial, line)) {
@@ -254,6 +254,13 @@ impl PartialRecord {
     }
 }
 
+/// Whether `line` holds a message of its own, perhaps below what a browser or a terminal did to it.
+pub(super) fn holds_message(line: &[u8]) -> bool {
+    let mut scratch = Vec::new();
+    let is_hidden = |scratch: &mut Vec<u8>| clean::may_need_it(line) && clean::clean(line, scratch);
+    envelope::find(line).is_some() || (is_hidden(&mut scratch) && envelope::find(&scratch).is_some())
+}
+
 /// Comment leaders stand before every line of a wrapped comment.
 pub(super) fn without_leader(line: &[u8]) -> &[u8] {
     let leader = line.iter().take_while(|b| b"*/#|> \t".contains(b)).count();
@@ -263,7 +270,8 @@ pub(super) fn without_leader(line: &[u8]) -> &[u8] {
 /// Whether a comment leader stands before what is surely a name; other names may begin with any character.
 fn is_led_name(line: &[u8]) -> bool {
     let name = without_leader(line);
-    name.starts_with(b"_Z") || name.starts_with(b"for '") || line.trim_ascii_start().starts_with(b"// ")
+    [&b"_Z"[..], b"'", b"for '"].iter().any(|start| name.starts_with(start))
+        || line.trim_ascii_start().starts_with(b"// ")
 }
 
 pub(super) fn is_one_word(line: &[u8]) -> bool {
@@ -295,6 +303,43 @@ mod tests {
             (name, resources.registers, resources.stack.map(Bytes::get), !kernel.ambiguous)
         };
         report.kernels.iter().map(kernel).collect()
+    }
+
+    #[test]
+    fn what_others_put_behind_a_record_is_no_part_of_it() {
+        let whole = kernels(RECORDS);
+        for behind in [" |", "`", " */", " | x", " <-- here"] {
+            let entry = RECORDS.replace("'sm_90'", &format!("'sm_90'{behind}"));
+            assert_eq!(kernels(&entry), whole, "{entry}");
+        }
+        for behind in [" |", "`", " */", "[0m", "[m"] {
+            let all = RECORDS.replace('\n', &format!("{behind}\n"));
+            assert_eq!(kernels(&all), whole, "{all}");
+        }
+        let error = "ptxas error   : Entry function '_Z1kPf' uses too much shared data (0x16000 bytes, 0xc000 max)";
+        for behind in ["", " |", "` |", "\", 3", " // removed"] {
+            let report = read(&format!("{error}{behind}\n"));
+            let named = report.messages.iter().map(|message| message.kernel.map(|id| report.names.get(id)));
+            assert_eq!(named.collect::<Vec<_>>(), [Some(&b"_Z1kPf"[..])], "{behind}");
+        }
+    }
+
+    #[test]
+    fn a_comment_leader_before_a_quoted_name_is_no_part_of_it() {
+        let whole = kernels(&RECORDS.replace("'a'", "'_Z1a'").replace("for a\n", "for _Z1a\n"));
+        for leader in ["# ", "// ", " * ", "> "] {
+            let log = RECORDS.replace("'a'", "'_Z1a'").replace("for a\n", "for _Z1a\n");
+            let wrapped = log.replace("function '_Z1a'", "function\n'_Z1a'\n").replace("\n for 'sm", "\nfor 'sm");
+            let led: String = wrapped.lines().map(|line| format!("{leader}{line}\n")).collect();
+            assert_eq!(kernels(&led), whole, "{led}");
+        }
+    }
+
+    #[test]
+    fn a_number_below_0_is_unknown_and_tears_nothing() {
+        let log = RECORDS.replacen("8 bytes stack frame, 0 bytes", "8 bytes stack frame, -56 bytes", 1);
+        let found = kernels(&log);
+        assert_eq!((found.len(), found[0].1, found[0].2), (2, Some(12), None), "{found:?}");
     }
 
     const RECORDS: &str = "ptxas info    : Compiling entry function 'a' for 'sm_90'\nptxas info    : Function properties for a\n    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 12 registers, used 0 barriers\nptxas info    : Compiling entry function 'b' for 'sm_90'\nptxas info    : Function properties for b\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 19 registers, used 1 barriers, 1607 bytes smem\n";

@@ -24,6 +24,16 @@ pub(super) fn lines(text: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
+/// Whether a line of a string begins behind `before`: it ends with the quote, or with an escaped line break.
+pub(super) fn begins_line(before: &[u8]) -> bool {
+    before.ends_with(b"\"") || ends_line(before)
+}
+
+/// Whether `text` ends with the escape of a line break.
+pub(super) fn ends_line(text: &[u8]) -> bool {
+    text.ends_with(b"\\n")
+}
+
 /// The length of the escape at the start of `text`, and what it stands for, if that is known.
 fn escape(text: &[u8]) -> (usize, Option<char>) {
     let character = match text.get(1) {

@@ -267,7 +267,7 @@ impl<'r> LineReader<'r> {
             if envelope.start > 0 && (self.assembler.awaits_frame() || self.may_be_stray_frame()) {
                 self.read_frame_before(at, &line[..envelope.start]);
             }
-            if line[..envelope.start].ends_with(b"\"")
+            if quoted::begins_line(&line[..envelope.start])
                 && let Some(lines) = quoted::lines(&line[envelope.start..])
             {
                 return self.read_quoted(at.after(envelope.start), &lines);
@@ -301,9 +301,13 @@ impl<'r> LineReader<'r> {
     }
 
     /// The lines of a string, all of which stand on the line at hand.
-    fn read_quoted(&mut self, at: At<'_>, lines: &[u8]) -> Understood {
+    pub(super) fn read_quoted(&mut self, at: At<'_>, lines: &[u8]) -> Understood {
         let mut understood = Understood::Nothing;
-        for line in lines.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+        // Of a log that is cut here, that is the last of them.
+        let cut = std::mem::take(&mut self.cut);
+        let mut lines = lines.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()).peekable();
+        while let Some(line) = lines.next() {
+            self.cut = cut && lines.peek().is_none();
             let read = match envelope::find(line) {
                 Some(envelope) => self.read_message(at, line, envelope),
                 None => self.read_quoted_frame(at, line),
@@ -312,6 +316,7 @@ impl<'r> LineReader<'r> {
                 understood = read;
             }
         }
+        self.cut = cut;
         understood
     }
 

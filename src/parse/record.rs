@@ -82,7 +82,7 @@ fn entry(text: &[u8]) -> Record<'_> {
     let partial = Record::Partial { what: Partial::Entry, text };
     let rest = text[ENTRY.len()..].trim_ascii_start();
     let Some(rest) = rest.strip_prefix(b"'") else { return partial };
-    let Some(quoted) = rest.strip_suffix(b"'") else { return partial };
+    let Some(quoted) = rest.strip_suffix(b"'").or_else(|| up_to_target(rest)) else { return partial };
     let Some(quote) = last_quote(quoted) else {
         // CUDA 2 and 3 name no architecture.
         return if is_whole_name(quoted) { Record::Entry { name: quoted, arch: None } } else { partial };
@@ -90,6 +90,13 @@ fn entry(text: &[u8]) -> Record<'_> {
     let Some(name) = quoted[..quote].strip_suffix(b"' for ") else { return partial };
     let arch = Arch::from_bytes(&quoted[quote + 1..]);
     if is_whole_name(name) { Record::Entry { name, arch } } else { partial }
+}
+
+/// `text` up to the quote that ends the architecture, where something follows: a table's bar, a remark.
+fn up_to_target(text: &[u8]) -> Option<&[u8]> {
+    let arch = memchr::memmem::rfind(text, b"' for 'sm_")? + b"' for '".len();
+    let end = arch + memchr::memchr(b'\'', &text[arch..])?;
+    Arch::from_bytes(&text[arch..end]).map(|_| &text[..end])
 }
 
 /// The last quote in `text`; nearly always the one before the architecture, so the end is looked at first.

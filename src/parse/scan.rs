@@ -145,14 +145,18 @@ fn next_sign(text: &[u8], from: usize, to: usize) -> Option<usize> {
     }
 }
 
-/// Whether `rro` between these is of `error:`, `error C2065:`, `error #20-D :` or `CMake Error at`.
+/// Whether `rro` between these is of `error:`, `error C2065:`, `error #20-D :`, `CMake Error at`, or of what tools say of
+/// nvcc: `# --error 0x89 --`, `nvcc error while executing`, and a row of Visual Studio's list of errors.
 fn is_error(head: &[u8], tail: &[u8]) -> bool {
     const LONGEST: usize = 12;
     let Some(tail) = tail.strip_prefix(b"r") else { return false };
     if !head.ends_with(b"e") && !head.ends_with(b"E") {
         return false;
     }
-    if tail.starts_with(b":") || head.ends_with(b"CMake E") {
+    if tail.starts_with(b":") || [&b"CMake E"[..], b"# --e"].iter().any(|lead| head.ends_with(lead)) {
+        return true;
+    }
+    if tail.starts_with(b" while executing") || tail.starts_with(b"\tMSB") {
         return true;
     }
     let Some(code) = tail.strip_prefix(b" ") else { return false };
@@ -215,6 +219,9 @@ mod tests {
             "nvlink fatal: x",
             "nvcc fatal: x",
             "cuobjdump fatal: x",
+            "  # --error 0x89 --",
+            "nvcc error while executing x",
+            "Error\tMSB3721\tx",
         ] {
             assert!(!found(line, false).is_empty(), "{line}");
         }

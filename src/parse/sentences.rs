@@ -21,6 +21,8 @@ enum Part {
 
 const WGMMA: Part = Text("Potential Performance Loss: wgmma.mma_async instructions are serialized due to ");
 const IN_LINE: Part = Optional(&[Text(" in line "), Number]);
+/// Some releases name nobody.
+const IN_FUNCTION: Part = Optional(&[Text(" in the function '"), Name, Text("'"), IN_LINE]);
 const SETMAXNREG: Part = Text("Potential Performance Loss: 'setmaxnreg' ignored");
 const INJECTED: Part = OneOf(&["warpgroup.wait", "warpgroup.arrive", "wgmma.wait_group"]);
 const OUT_OF_RANGE: &str = " is out of range. ";
@@ -99,10 +101,7 @@ static SENTENCES: [&[Part]; 27] = [
             "program dependence on compiler-inserted WG.AR in divergent path",
             "program dependence on compiler-inserted WG.DP in divergent path",
         ]),
-        Text(" in the function '"),
-        Name,
-        Text("'"),
-        IN_LINE,
+        IN_FUNCTION,
     ],
     &[WGMMA, Text("insufficient register resources for the function '"), Name, Text("'"), IN_LINE],
     &[WGMMA, Free, Text(" in the function '"), Name, Text("'"), IN_LINE],
@@ -277,8 +276,14 @@ impl Pieces {
         }
     }
 
-    pub(super) fn first(&self) -> &[u8] {
-        &self.text[..self.joints.first().copied().unwrap_or(self.text.len())]
+    /// Whether there is more than one.
+    pub(super) fn is_broken(&self) -> bool {
+        !self.joints.is_empty()
+    }
+
+    /// All of them, one behind the other.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
     }
 
     pub(super) fn fit(&self) -> Fit {

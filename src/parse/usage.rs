@@ -345,15 +345,17 @@ pub(crate) fn is_start_of_frame(text: &[u8]) -> bool {
 /// Digits of the largest number that can be true.
 const LONGEST_NUMBER: usize = 10;
 
-/// Whether a number in `text` is too large to be true.
-pub(crate) fn has_huge_number(text: &[u8]) -> bool {
+/// Whether a number in `text` is too large to be true, or below 0.
+pub(crate) fn has_impossible_number(text: &[u8]) -> bool {
     let mut numbers = text.split(|b| !b.is_ascii_digit());
+    let is_negative = |sign: usize| text[..sign].ends_with(b" ") && text.get(sign + 1).is_some_and(u8::is_ascii_digit);
     numbers.any(|digits| digits.len() > LONGEST_NUMBER || (digits.len() == LONGEST_NUMBER && number(digits).is_err()))
+        || memchr::memchr_iter(b'-', text).any(is_negative)
 }
 
 /// Why a line of figures could not be read.
 pub(crate) fn why_unread(text: &[u8], otherwise: Unread) -> Unread {
-    if has_huge_number(text) { Unread::Number } else { otherwise }
+    if has_impossible_number(text) { Unread::Number } else { otherwise }
 }
 
 /// `Compile time = 58.684 ms`, in milliseconds.

@@ -3,11 +3,11 @@
 //! A line is of the message above it only if both together are, as far as they go, a sentence that the tools are known to
 //! say. So nothing is taken from another tool, and a blank is put only where the sentence has one.
 
-use super::partial::{is_one_word, without_leader};
+use super::partial::{holds_message, is_one_word, without_leader};
 use super::reader::LineReader;
 use super::reader::texts::Lead;
 use super::sentences::{Fit, GoesOn, Joined, Pieces};
-use super::{clean, envelope, prefix, record, scan};
+use super::{clean, prefix, record, scan};
 use crate::model::Place;
 
 /// Lines that a message may go on for.
@@ -46,7 +46,7 @@ impl LineReader<'_> {
             return false;
         }
         let Some(mut message) = self.wrapped.take() else { return false };
-        let is_new = envelope::find(line).is_some();
+        let is_new = holds_message(line);
         if is_new && message.whole.is_none() {
             // What another process says between two lines.
             message.lines_left = message.lines_left.saturating_sub(MOST_LINES / MOST_OPEN);
@@ -75,12 +75,15 @@ impl LineReader<'_> {
         }
     }
 
-    fn give_up_message(&mut self, message: WrappedMessage) {
-        match message.pieces.joined() {
-            Some(joined) => self.keep_joined(&message.lead, &joined.text, joined.sure, message.place),
-            // What came behind its first line did not make it whole.
-            None => self.keep_joined(&message.lead, message.pieces.first(), true, message.place),
+    fn give_up_message(&mut self, mut message: WrappedMessage) {
+        // Of what came behind its first line only that counts which made it whole.
+        while message.pieces.is_broken() {
+            if let Some(joined) = message.pieces.joined() {
+                return self.keep_joined(&message.lead, &joined.text, joined.sure, message.place);
+            }
+            message.pieces.pop();
         }
+        self.keep_joined(&message.lead, message.pieces.text(), true, message.place);
     }
 }
 
@@ -124,10 +127,11 @@ impl WrappedMessage {
         let (led, bare) = (plain.trim_ascii(), without_leader(plain));
         let piece = if led != bare && self.worth_of(led) > self.worth_of(bare) { led } else { bare };
         self.pieces.push(piece);
+        let ended = self.whole == Some(GoesOn::Figure);
         let fits = match self.pieces.fit() {
             Fit::Whole { .. } => true,
-            Fit::Begins { open: false } => self.whole.is_none(),
-            Fit::Begins { open: true } => self.whole.is_none() && !scan::holds_error(line) && self.may_be_any(piece),
+            Fit::Begins { open: false } => !ended,
+            Fit::Begins { open: true } => !ended && !scan::holds_error(line) && self.may_be_any(piece),
             Fit::Not => false,
         };
         if !fits {
@@ -242,6 +246,24 @@ mod tests {
                     assert_eq!(said(&log), whole, "{log}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn messages_hidden_below_no_break_spaces_are_several() {
+        for sentence in SENTENCES {
+            let two = ["one", "two"].map(|name| sentence.replace('@', name));
+            let hidden = two.join("\n").replace("    :", "\u{a0}\u{a0}\u{a0} :").replace("   :", "\u{a0}\u{a0}\u{a0}:");
+            assert_eq!(said(&format!("{hidden}\n")), said(&format!("{}\n", two.join("\n"))), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn an_advice_that_names_nobody_is_whole_at_every_width() {
+        let advice = "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to non wgmma instructions reading accumulator registers of a wgmma between start and end of the pipeline stage";
+        for width in 47..=100 {
+            let log = wrapped(advice, width, false, "") + "make: done\n";
+            assert_eq!(said(&log), [(MessageKind::WgmmaSerialized, String::new())], "{log}");
         }
     }
 

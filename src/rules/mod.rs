@@ -629,10 +629,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// `device function ` before the name of what cannot be launched.
+    /// `device function ` before the name of what cannot be launched, if it has one.
     #[must_use]
     pub fn function(&self, kernel: &Kernel) -> &'static str {
-        if kernel.kind == Kind::Function { "device function " } else { "" }
+        if kernel.kind == Kind::Function && kernel.name.is_some() { "device function " } else { "" }
     }
 
     /// The registers that a thread can have at most; `None` where the architecture is unknown.

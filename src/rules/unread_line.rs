@@ -54,8 +54,8 @@ fn of_line(context: &Context<'_>, hit: &Hit, why: Unread) -> Finding {
             format!("every other figure of the line is used; {REPORT}"),
         ),
         Unread::Number => (
-            format!("{piece} holds a number that is too large to be one of bytes"),
-            "expected a number under 4294967296",
+            format!("{piece} holds a number that cannot be one of bytes"),
+            "expected a number from 0 to 4294967295",
             "the frame and the spills of this kernel are unknown; look whether two lines ran into each other"
                 .to_owned(),
         ),

@@ -74,7 +74,7 @@ impl Assembler<'_> {
         let quote = self.quote(text, place);
         let frame = self.parsed.frame(quote.text, text);
         if frame.is_none() {
-            if end == End::MayGoOn && !usage::has_huge_number(text) {
+            if end == End::MayGoOn && !usage::has_impossible_number(text) {
                 return Completeness::Unfinished;
             }
             self.unread(usage::why_unread(text, Unread::Cut), text, place);
@@ -86,7 +86,7 @@ impl Assembler<'_> {
 
     /// A frame is indented: one that the log starts with lacks what was before it, maybe the first digits of its stack.
     fn without_torn_start(&mut self, frame: Option<Frame>, text: &[u8], place: Place) -> Option<Frame> {
-        if place.offset > 0 {
+        if place.offset > 0 || self.awaits_frame() {
             return frame;
         }
         self.unread(Unread::Cut, text, place);

@@ -96,6 +96,9 @@ impl Assembler<'_> {
         if listed.unread_item {
             self.unread(Unread::Item, text, place);
         }
+        if listed.cut {
+            self.unread(Unread::Cut, text, place);
+        }
         let function = self.stream.listing.function.take();
         if function.is_none() {
             self.unread(Unread::Nameless, text, place);

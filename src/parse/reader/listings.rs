@@ -1,9 +1,11 @@
 //! Reads the lines of a `cuobjdump` listing, of which only the figures say that it is one.
 
+use std::ops::Range;
+
 use super::{At, LOOK_BACK, LineReader, Understood};
 use crate::model::Place;
 use crate::parse::listing::Lead;
-use crate::parse::{clean, listing, scan};
+use crate::parse::{clean, listing, quoted, scan};
 
 /// Lines of other tools that a listing may be interrupted by.
 const LISTING_WITHIN: u32 = 16;
@@ -31,6 +33,14 @@ impl LineReader<'_> {
 
     fn read_clean_listing(&mut self, at: At<'_>, line: &[u8]) -> Understood {
         let figures = listing::figures_in(line);
+        let before = figures.map_or(&b""[..], |figures| line[..figures].trim_ascii_end());
+        if quoted::ends_line(before) {
+            let string = memchr::memrchr(b'"', before).map_or(0, |quote| quote + 1);
+            return self.read_quoted_listing(at, &line[string..]);
+        }
+        if let (Some(figures), Some(name)) = (figures, listing::name_before(before)) {
+            return self.read_named_figures(at, line, name, figures);
+        }
         match figures {
             Some(figures) if self.listing_for == 0 || self.listing_lead.end_in(line) != Some(figures) => {
                 self.find_listing(at, &line[..figures]);
@@ -42,6 +52,41 @@ impl LineReader<'_> {
         self.select_stream(&line[..column]);
         if !self.list(read, |reader| reader.position.place(at.after(column)), line[column..].trim_ascii_end()) {
             self.listing_for = self.listing_for.saturating_sub(1);
+            return Understood::Nothing;
+        }
+        self.listing_for = LISTING_WITHIN;
+        Understood::Report
+    }
+
+    /// A listing inside a `string`, all of which stands on one line.
+    fn read_quoted_listing(&mut self, at: At<'_>, string: &[u8]) -> Understood {
+        let Some(lines) = quoted::lines(string) else { return Understood::Nothing };
+        let place = self.position.place(at);
+        let mut understood = Understood::Nothing;
+        self.assembler.leave_listing();
+        self.listing_part = Part::default();
+        self.header_open = false;
+        for line in lines.split(|byte| *byte == b'\n') {
+            let read = listing::read(clean::without_tail(line.trim_ascii_end()), false);
+            if self.list(read, |_| place, line.trim_ascii()) {
+                understood = Understood::Report;
+            }
+        }
+        understood
+    }
+
+    /// A line with the name of a function, which is at `name`, and with its figures.
+    fn read_named_figures(&mut self, at: At<'_>, line: &[u8], name: Range<usize>, figures: usize) -> Understood {
+        let lead = &line[..name.start];
+        if self.listing_for == 0 || self.listing_lead.end_in(line) != Some(name.start) {
+            self.find_listing(at, lead);
+        }
+        self.select_stream(lead);
+        let place = self.position.place(at.after(name.start));
+        let text = clean::without_tail(line[figures..].trim_ascii_end());
+        let named = listing::read(line[name].trim_ascii(), false);
+        let read = listing::read(text, self.is_cut());
+        if !self.list(named, |_| place, &[]) || !self.list(read, |_| place, text) {
             return Understood::Nothing;
         }
         self.listing_for = LISTING_WITHIN;
@@ -62,7 +107,9 @@ impl LineReader<'_> {
     /// What a line of the listing holds, and where that starts.
     fn read_listed<'l>(&self, line: &'l [u8]) -> (usize, listing::Line<'l>) {
         match self.listing_lead.end_in(line) {
-            Some(column) => (column, listing::read(clean::without_tail(line[column..].trim_ascii_end()))),
+            Some(column) => {
+                (column, listing::read(clean::without_tail(line[column..].trim_ascii_end()), self.is_cut()))
+            }
             None if line.trim_ascii().is_empty() => (line.len(), listing::Line::Heading),
             None => (0, listing::Line::Foreign),
         }

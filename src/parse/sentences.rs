@@ -29,10 +29,11 @@ const OUT_OF_RANGE: &str = " is out of range. ";
 
 const TOO_MUCH: Part = Text("' uses too much ");
 const TOO_LARGE: Part = OneOf(&["shared data", "local data", "parameter space", "constant data"]);
+const FIRST: Part = Text("', first defined in '");
 const STOP: Part = Optional(&[Text(".")]);
 
 /// Whatever has a name, a figure or a reason that a rule tells, and so must be had whole.
-static SENTENCES: [&[Part]; 27] = [
+static SENTENCES: [&[Part]; 30] = [
     &[
         Text("Registers are spilled to local memory in function '"),
         Name,
@@ -165,6 +166,9 @@ static SENTENCES: [&[Part]; 27] = [
     ],
     &[Text("Entry function '"), Name, TOO_MUCH, Free, Text(" max)"), STOP],
     &[Text("Unresolved extern function '"), Name, Text("'")],
+    &[Text("Undefined reference to '"), Name, Text("' in '"), Free, Text("'")],
+    &[Text("Multiple definition of '"), Name, Text("' in '"), Free, FIRST, Free, Text("'")],
+    &[Text("Prototype doesn't match for '"), Name, Text("' in '"), Free, FIRST, Free, Text("'")],
     &[Text("Function '"), Name, Text("' uses "), Number, Text(" bytes stack but limited to "), Number],
     &[
         Text("Register allocation failed with register count of '"),

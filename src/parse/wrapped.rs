@@ -184,7 +184,7 @@ mod tests {
     const SPILL: &str = "ptxas warning : Registers are spilled to local memory in function '@', 8416 bytes spill stores, 11264 bytes spill loads";
 
     /// What the tools print, with `@` for a name.
-    const SENTENCES: [&str; 24] = [
+    const SENTENCES: [&str; 26] = [
         SPILL,
         "ptxas error   : Registers are spilled to local memory in function '@', 8416 bytes spill stores, 11264 bytes spill loads",
         "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to wgmma pipeline crossing function boundary at a function call in the function '@'",
@@ -208,6 +208,8 @@ mod tests {
         "ptxas error   : Entry function '@' uses too much shared data (0xc400 bytes, 0xc000 max)",
         "nvlink error   : entry function '@' with max regcount of 32 calls function '_Z6ext_fnfi' with regcount of 46",
         "ptxas fatal   : Unresolved extern function '@'",
+        "nvlink error   : Undefined reference to '@' in 'x86_64/libcorenrnmech.a:expsyn.o'",
+        "nvlink error   : Multiple definition of '@' in 'second.o', first defined in 'first.o'",
         "ptxas application ptx input, line 8; fatal   : (C7406) setmaxnreg.dec has register count (240) which is larger than the largest temporal register count in the program (168)",
     ];
 

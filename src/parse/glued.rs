@@ -209,6 +209,7 @@ mod tests {
         let escaped = listing.replace('\n', "\\n");
         for log in [
             format!("{{'raw_text': '{escaped}'}}\n"),
+            format!("`{{'raw_text': '{}'}}`\n", escaped.trim_end_matches("\\n")),
             format!("{{\"log\":\"{escaped}\",\"stream\":\"stdout\"}}\n"),
             listing.replace(":\n  REG", ":\t  REG"),
             listing.replace(":\n  REG", ": REG").replace('\n', "\n> "),

@@ -67,6 +67,9 @@ impl LineReader<'_> {
         self.listing_part = Part::default();
         self.header_open = false;
         for line in lines.split(|byte| *byte == b'\n') {
+            // The quote that ends the string is in no figure.
+            let end = if line.trim_ascii_start().starts_with(b"REG:") { memchr::memchr(b'\'', line) } else { None };
+            let line = &line[..end.unwrap_or(line.len())];
             let read = listing::read(clean::without_tail(line.trim_ascii_end()), false);
             if self.list(read, |_| place, line.trim_ascii()) {
                 understood = Understood::Report;

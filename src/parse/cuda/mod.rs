@@ -5,6 +5,7 @@ mod arrays;
 mod code;
 mod conditions;
 mod declare;
+mod directives;
 mod doubles;
 mod effects;
 pub mod expr;

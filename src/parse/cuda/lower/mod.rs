@@ -22,9 +22,9 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::conditions::Conditions;
+use super::directives;
 use super::file::is_hip;
 use super::lexer::{Kind, Token, partner, tokens};
-use super::statement;
 use crate::model::{self, Bounds, Function, Module, NameId, Origin, Positions};
 use crate::parse::ptx::Body;
 use callers::Callers;
@@ -227,7 +227,7 @@ impl<'u> File<'u> {
     fn expanded(&self, bytes: &Range<usize>) -> (Vec<Token>, Vec<Use>) {
         let mut found = Vec::with_capacity(bytes.len() / 4);
         tokens(self.unit.text, bytes.start, bytes.end, &mut found);
-        statement::leave_out_dead(self.unit.text, &mut found, &self.conditions);
+        directives::leave_out_dead(self.unit.text, &mut found, &self.conditions);
         self.macros.expand(found)
     }
 }

@@ -1,28 +1,30 @@
 //! Reads the lines of a log one by one: which record, message or listing each of them holds, whatever damaged it.
 
 mod listings;
+mod position;
+mod records;
 pub(super) mod texts;
 mod whole;
 
 use std::ops::Range;
 
 use self::listings::Part;
-use super::assemble::{Assembler, Completeness, End, Weight};
-use super::envelope::{self, Envelope, Severity, Tool};
+pub(super) use self::position::At;
+use self::position::Position;
+use super::assemble::{Assembler, Weight};
+use super::envelope;
 use super::glued::Glue;
 use super::listing::Lead;
 use super::log::LONG_LINE;
 use super::nvcc::{self, Failure};
-use super::partial::{PartialRecord, is_wrap_width};
-use super::record::{self, Partial, Record};
+use super::partial::PartialRecord;
+use super::record;
 use super::wrapped::WrappedMessage;
 use super::{clean, prefix, quoted, scan, usage};
 use crate::model::{InputFacts, Message, MessageKind, Place, Report, Unread};
 
 /// Lines within which the frame of a `Function properties` line must come.
 const FRAME_WITHIN: u32 = 64;
-/// Lines within which the frame of an entry without properties must come.
-const FRAME_SOON: u32 = 4;
 /// Longest error of another tool that is kept.
 const LONG_ERROR: usize = 500;
 /// How far back the header of a listing is looked for.
@@ -79,85 +81,11 @@ impl Understood {
     }
 }
 
-/// Where something stands in the buffer; its line number is counted only when it is asked for.
-#[derive(Clone, Copy)]
-pub(super) struct At<'b> {
-    buffer: &'b [u8],
-    /// Start of the line.
-    line: usize,
-    /// Bytes before it on the line.
-    column: usize,
-}
-
-impl At<'_> {
-    pub(super) fn after(self, bytes: usize) -> Self {
-        At { column: self.column + bytes, ..self }
-    }
-}
-
-/// Line numbers, counted no further than asked for.
-struct Position {
-    input: u32,
-    /// Offset in the log of the buffer's first byte.
-    base: u64,
-    /// Bytes of the buffer whose line feeds are counted.
-    counted: usize,
-    /// Line feeds before that.
-    lines: u32,
-    /// How far into its line, by offset, the columns were counted last, and how many they are.
-    columns: Columns,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Columns {
-    line: u64,
-    bytes: usize,
-    columns: u32,
-}
-
-impl Position {
-    fn count(&mut self, buffer: &[u8], to: usize) {
-        if self.counted < to {
-            let feeds = bytecount::count(&buffer[self.counted..to], b'\n');
-            self.lines = self.lines.saturating_add(u32::try_from(feeds).unwrap_or(u32::MAX));
-            self.counted = to;
-        }
-    }
-
-    fn place(&mut self, at: At<'_>) -> Place {
-        self.count(at.buffer, at.line);
-        Place {
-            input: self.input,
-            line: self.lines.saturating_add(1),
-            column_offset: self.columns(at),
-            offset: self.base + (at.line + at.column) as u64,
-        }
-    }
-
-    /// The columns before `at`; a line may hold thousands of records, so that they are counted on from the last.
-    fn columns(&mut self, at: At<'_>) -> u32 {
-        let line = self.base + at.line as u64;
-        let known = Some(self.columns).filter(|known| known.line == line && known.bytes <= at.column);
-        let known = known.unwrap_or(Columns { line, ..Columns::default() });
-        let Some(text) = at.buffer.get(at.line + known.bytes..at.line + at.column) else { return 0 };
-        let columns = known.columns.saturating_add(Place::columns(text));
-        self.columns = Columns { line, bytes: at.column, columns };
-        columns
-    }
-
-    /// The same for a line that is known to be `below` lines below the one asked for last.
-    fn place_below(&mut self, below: u32, at: At<'_>) -> Place {
-        self.lines = self.lines.saturating_add(below);
-        self.counted = at.line;
-        self.place(at)
-    }
-}
-
 impl<'r> LineReader<'r> {
     pub(super) fn new(report: &'r mut Report, input: u32) -> LineReader<'r> {
         LineReader {
             assembler: Assembler::new(report, input),
-            position: Position { input, base: 0, counted: 0, lines: 0, columns: Columns::default() },
+            position: Position::new(input),
             partial: None,
             wrapped: None,
             listing_for: 0,
@@ -186,9 +114,7 @@ impl<'r> LineReader<'r> {
 
     /// The first `keep` bytes of the buffer go, none of which is after `done`.
     pub(super) fn forget(&mut self, buffer: &[u8], done: usize, keep: usize) {
-        self.position.count(buffer, done);
-        self.position.counted -= keep;
-        self.position.base += keep as u64;
+        self.position.forget(buffer, done, keep);
     }
 
     /// The end of the log.
@@ -401,7 +327,7 @@ impl<'r> LineReader<'r> {
 
     /// Whether the buffer holds the log from its start.
     pub(super) fn has_whole_log(&self) -> bool {
-        self.position.base == 0
+        self.position.is_from_start()
     }
 
     /// The line at hand belongs to the job that its beginning names; a line that names none to that of the line before.
@@ -412,229 +338,4 @@ impl<'r> LineReader<'r> {
             self.assembler.select(stream);
         }
     }
-
-    /// Reads a message that ends with `line`.
-    pub(super) fn read_one(&mut self, at: At<'_>, line: &[u8], envelope: Envelope) -> Understood {
-        let at = at.after(envelope.start);
-        let text = clean::without_tail(line[envelope.text..].trim_ascii_end()).trim_ascii_start();
-        if envelope.severity != Severity::Info {
-            if envelope.tool == Tool::Unnamed && !is_linker_text(text) && !envelope::is_bare_error(line, envelope) {
-                return Understood::Nothing;
-            }
-            self.read_text(at, line, envelope, text);
-            return Understood::Message;
-        }
-        // Figures are quoted without what stands before them.
-        let figures = at.after(envelope.text - envelope.start);
-        if self.read_record(at, figures, text) {
-            return Understood::Report;
-        }
-        if envelope.tool == Tool::Unnamed && !(self.is_cut() && record::is_stub(text)) {
-            return Understood::Nothing;
-        }
-        if looks_like_figures(text) {
-            let place = self.position.place(at);
-            self.assembler.unread(Unread::Form, text, place);
-        } else {
-            self.read_text(at, line, envelope, text);
-        }
-        Understood::Report
-    }
-
-    /// A record of figures, cleaned of colours and typography where that makes one of it; of the message at `at`, whose text
-    /// is at `figures`. False when it is none.
-    fn read_record(&mut self, at: At<'_>, figures: At<'_>, text: &[u8]) -> bool {
-        let read = record::read(text);
-        let damaged = match read {
-            Record::Partial { .. } | Record::Text => true,
-            Record::Entry { name, .. }
-            | Record::Properties { name }
-            | Record::Function { name, .. }
-            | Record::LinkProperties { name, .. } => {
-                clean::may_need_it(name) || clean::holds_markup(name) || record::starts_with_other_quote(name)
-            }
-            // No colon is in figures but that of another record.
-            _ => memchr::memchr3(0x1b, b'&', b':', text).is_some(),
-        };
-        if !damaged {
-            self.keep(at, figures, text, read);
-            return true;
-        }
-        let text = &clean_record(text);
-        match record::read(text) {
-            Record::Text => return false,
-            Record::Partial { what, text } => self.read_partial(at, what, text),
-            read => self.keep(at, figures, text, read),
-        }
-        true
-    }
-
-    pub(super) fn keep(&mut self, at: At<'_>, figures: At<'_>, text: &[u8], record: Record<'_>) {
-        self.met_records |= !matches!(record, Record::Module | Record::Frame { .. } | Record::Time { .. });
-        self.frame_for = if matches!(record, Record::Entry { .. }) { FRAME_SOON } else { 0 };
-        match record {
-            Record::Module => self.assembler.module(),
-            // CUDA 2 and 3 name no architecture; later it may have been wrapped onto the next line.
-            Record::Entry { arch: None, .. } if self.may_go_on() => self.hold_or_begin(Partial::Entry, text, at),
-            Record::Entry { name, arch } => self.assembler.entry(name, arch, self.position.place(at)),
-            Record::Properties { name }
-                if self.may_stop_in_a_name(at) && !self.assembler.expects_properties_of(name) =>
-            {
-                self.hold_or_begin(Partial::Properties, text, at);
-            }
-            Record::Properties { name } => self.assembler.properties(name, self.position.place(at)),
-            Record::Function { name, frame } => {
-                self.assembler.properties(name, self.position.place(at));
-                self.keep_frame(frame, figures.after(text.len() - frame.len()));
-            }
-            Record::LinkProperties { name, target } => {
-                self.assembler.link_properties(name, target, self.position.place(at));
-            }
-            Record::Frame { text } => self.keep_frame(text, figures),
-            Record::Used { text } => self.keep_used(text, figures),
-            Record::LinkUsed { text, target } => {
-                self.assembler.link_used(text, target, self.position.place(figures));
-            }
-            Record::Time { ms } => self.assembler.compile_time(ms),
-            Record::Partial { .. } | Record::Text => {}
-        }
-    }
-
-    /// Waits for what may come behind a record, which is whole unless it is torn.
-    fn hold_or_begin(&mut self, what: Partial, text: &[u8], at: At<'_>) {
-        let place = self.position.place(at);
-        match self.glue {
-            Some(_) => self.begin_partial(what, text, place),
-            None => self.hold(what, text, place),
-        }
-    }
-
-    /// Whether the log ends in the message at hand.
-    pub(super) fn is_cut(&self) -> bool {
-        self.cut && self.glue.is_none()
-    }
-
-    /// Whether a later line may go on with the message at hand.
-    fn may_go_on(&self) -> bool {
-        self.glue.map_or(!self.cut, |glue| glue == Glue::Torn)
-    }
-
-    /// Whether the name at the end of the message at hand may go on on a later line.
-    fn may_stop_in_a_name(&self, at: At<'_>) -> bool {
-        self.glue == Some(Glue::Torn) || self.may_be_wrapped(at)
-    }
-
-    /// Whether the message at hand ends where lines are usually broken.
-    fn may_be_wrapped(&self, at: At<'_>) -> bool {
-        self.glue.is_none() && !self.cut && is_wrap_width(scan::line_end(at.buffer, at.line, at.buffer.len()) - at.line)
-    }
-
-    fn keep_used(&mut self, text: &[u8], at: At<'_>) {
-        if self.assembler.lacks_frame() {
-            self.keep_frame_before(at);
-        }
-        if self.glue == Some(Glue::Torn) {
-            return self.keep_torn_used(text, at);
-        }
-        let place = self.position.place(at);
-        if self.may_be_wrapped(at) && usage::is_whole(text) {
-            return self.hold(Partial::Used, text, place);
-        }
-        if self.assembler.used(text, place, self.end()) == Completeness::Unfinished {
-            self.begin_partial(Partial::Used, text, place);
-        }
-    }
-
-    /// Figures whose tail may be on a later line, even if they are whole as they stand.
-    fn keep_torn_used(&mut self, text: &[u8], at: At<'_>) {
-        let place = self.position.place(at);
-        if usage::is_whole(text) {
-            self.hold(Partial::Used, text, place);
-        } else {
-            self.begin_partial(Partial::Used, text, place);
-        }
-        if !self.assembler.has_open_entry() {
-            // No entry that comes later has these figures.
-            self.end_partial();
-        }
-    }
-
-    /// Figures without an entry may have their frame on the line before, whose name was cut off with the log's head.
-    fn keep_frame_before(&mut self, at: At<'_>) {
-        let line_feed = at.line.saturating_sub(1);
-        let end = line_feed - usize::from(at.buffer[..line_feed].ends_with(b"\r"));
-        let start = scan::line_start(at.buffer, end.saturating_sub(LOOK_BACK), end);
-        let line = &at.buffer[start..end];
-        let Some(frame) = record::frame_in(line).filter(|frame| line[..*frame].trim_ascii().is_empty()) else { return };
-        let here = self.position.place(At { column: 0, ..at });
-        let offset = here.offset - (at.line - start) as u64;
-        let place = Place { line: here.line.saturating_sub(1), offset, ..here };
-        self.assembler.frame(line[frame..].trim_ascii_end(), place.after(frame), End::Cut);
-    }
-
-    fn keep_frame(&mut self, text: &[u8], at: At<'_>) {
-        let place = self.position.place(at);
-        if self.assembler.frame(text, place, self.end()) == Completeness::Whole {
-            return;
-        }
-        let mut scratch = Vec::new();
-        let changed = clean::may_need_it(text) && clean::clean(text, &mut scratch);
-        let text = if changed { scratch.trim_ascii_end() } else { text };
-        if !changed || self.assembler.frame(text, place, self.end()) == Completeness::Unfinished {
-            self.begin_partial(Partial::Frame, text, place);
-        }
-    }
-
-    /// What the end of the line at hand means for its record.
-    fn end(&self) -> End {
-        if self.is_cut() { End::Cut } else { End::MayGoOn }
-    }
-
-    pub(super) fn unfinished(&mut self, what: Partial, text: &[u8], place: Place) {
-        match what {
-            // These say themselves that they are cut.
-            Partial::Used => {
-                self.assembler.used(text, place, End::Cut);
-                return;
-            }
-            Partial::Frame => {
-                self.assembler.frame(text, place, End::Cut);
-                return;
-            }
-            Partial::Entry => self.assembler.nameless_entry(place),
-            Partial::Properties => {
-                let name = memchr::memmem::find(text, b" for ").map_or(&b""[..], |at| &text[at + 5..]);
-                self.assembler.torn_properties(name.trim_ascii(), place);
-            }
-            Partial::Time => {}
-        }
-        self.assembler.unread(Unread::Cut, text, place);
-    }
-}
-
-/// The text of a record without what browsers and terminals did to it.
-fn clean_record(text: &[u8]) -> Vec<u8> {
-    let bare = if clean::holds_markup(text) { clean::without_markup(text) } else { text.to_vec() };
-    let mut scratch = Vec::new();
-    clean::clean(&bare, &mut scratch);
-    let clean = clean::without_tail(scratch.trim_ascii());
-    let mut quoted = Vec::new();
-    if record::has_other_quotes(clean) && clean::plain_quotes(clean, &mut quoted) {
-        return quoted;
-    }
-    clean.to_vec()
-}
-
-/// Texts that the unnamed linker of the driver prints.
-fn is_linker_text(text: &[u8]) -> bool {
-    text.starts_with(b"Stack size for entry function") || memchr::memmem::find(text, b"uses too much").is_some()
-}
-
-/// Information that looks like figures must be read or noted, never dropped.
-fn looks_like_figures(text: &[u8]) -> bool {
-    let digits = text.first().is_some_and(u8::is_ascii_digit);
-    text.starts_with(b"Used")
-        || text.starts_with(b"used ")
-        || text.starts_with(b"Function properties")
-        || (digits && memchr::memmem::find(text, b" bytes").is_some())
 }

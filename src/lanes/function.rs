@@ -6,9 +6,10 @@ use super::Shape;
 use super::barriers::Barriers;
 use super::cfg::{Block, Cfg};
 use super::cost::{Callee, Callees, Costs, Side, Traits};
+use super::decisions::decisions;
 use super::eval::{Arguments, Evaluator, Found as Computed, Given, Mode};
 use super::graph::{Graph, Node, Source};
-use super::lattice::{Decision, Known, solve};
+use super::lattice::{Known, solve};
 use super::region::Regions;
 use super::rows::checks_x;
 use super::slice::{Strides, is_bound, is_masked, is_met_by_data, is_open_at_every_place, parameters};
@@ -447,34 +448,6 @@ fn plain(task: &Task<'_>, cfg: &Cfg, costs: &mut Costs<'_>, block: Block) -> Opt
         checks_row: false,
         shape: task.shape,
     })
-}
-
-/// What decides the branch of each block; `None` where that is more than can be followed.
-#[must_use]
-pub fn decisions(code: &Code<'_>, cfg: &Cfg, graph: &mut Graph<'_, '_>) -> Option<Vec<Option<Decision>>> {
-    let mut decisions = vec![None; cfg.end() as usize];
-    for block in 0..cfg.end() {
-        let at = cfg.last(block);
-        let last = &code.instructions[at as usize];
-        if !cfg.is_reached(block) {
-            continue;
-        }
-        decisions[block as usize] = match (last.op, last.guard) {
-            (Op::Brx, _) => match code.sources(last).first() {
-                Some(Operand::Register(register)) => {
-                    let node = graph.read(*register, at).ok()?;
-                    Some(Decision { node, negated: false, is_index: true })
-                }
-                _ => None,
-            },
-            (op, Some(guard)) if op.ends_block() => {
-                let node = graph.read(guard.register, at).ok()?;
-                Some(Decision { node, negated: guard.negated, is_index: false })
-            }
-            _ => None,
-        };
-    }
-    Some(decisions)
 }
 
 struct Look<'l, 'c, 't> {

@@ -4,6 +4,7 @@ pub mod agree;
 mod barriers;
 pub mod cfg;
 pub mod cost;
+pub mod decisions;
 pub mod eval;
 pub mod function;
 pub mod graph;

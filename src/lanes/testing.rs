@@ -2,8 +2,9 @@
 
 use super::Shape;
 use super::cfg::Cfg;
+use super::decisions::decisions;
 use super::eval::{Arguments, Evaluator, Given, Mode};
-use super::function::{Branch, Budget, Task, Which, branches, decisions};
+use super::function::{Branch, Budget, Task, Which, branches};
 use super::graph::Graph;
 use super::lattice::solve;
 use super::region::Regions;

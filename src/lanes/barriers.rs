@@ -2,9 +2,10 @@
 
 use hashbrown::HashMap;
 
+use super::branch::Branch;
 use super::cfg::{Block, Cfg, NONE};
 use super::cost::{Callees, Costs, Side, Traits, waits};
-use super::function::{Branch, left_loop};
+use super::loops::left_loop;
 use super::verdict::Missed;
 use crate::parse::ptx::Code;
 

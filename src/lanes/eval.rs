@@ -63,7 +63,7 @@ pub struct Evaluator<'e, 'c, 't> {
     pub(super) graph: &'e Graph<'c, 't>,
     pub(super) decisions: &'e [Option<Decision>],
     pub(super) known: &'e [Known],
-    pub(super) regions: &'e mut Regions,
+    pub(super) regions: Regions,
     pub(super) extent: Extent,
     pub(super) frames: Vec<Frame>,
     shape: Shape,
@@ -180,7 +180,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     #[must_use]
     pub fn new(
         given: &Given<'e, 'c, 't>,
-        regions: &'e mut Regions,
+        regions: Regions,
         mode: Mode,
         environments: Environments,
     ) -> Evaluator<'e, 'c, 't> {

@@ -2,14 +2,21 @@
 
 pub mod agree;
 mod barriers;
+pub mod branch;
+pub mod budget;
+pub mod calls;
 pub mod cfg;
 pub mod cost;
 pub mod decisions;
+mod dispatch;
 pub mod eval;
 pub mod function;
 pub mod graph;
+mod guards;
 pub mod hints;
 pub mod lattice;
+mod look;
+mod loops;
 pub mod module;
 mod op;
 pub mod region;
@@ -18,6 +25,7 @@ pub mod sample;
 pub mod slice;
 pub mod source;
 pub mod steps;
+pub mod task;
 #[cfg(test)]
 mod testing;
 pub mod turns;

@@ -1,7 +1,7 @@
 //! What may be said of a branch that was read off a source, without what a compiler makes of it: less, and less surely.
 
+use super::branch::Branch;
 use super::cost::Side;
-use super::function::Branch;
 use super::verdict::{Advice, Confidence, Evidence, IDLE, Judgement, Verdict, idle, is_mostly_one};
 
 /// The smaller of two sides from which on a split is worth a word: merging, predication and folding cannot be seen.
@@ -83,8 +83,8 @@ pub fn settle_shapes(branch: &mut Branch) {
 #[cfg(test)]
 mod tests {
     use super::super::Shape;
-    use super::super::function::Which;
     use super::super::module::{Shapes, Told, look};
+    use super::super::task::Which;
     use super::super::value::{ALL, Extent, Value};
     use super::super::verdict::{Missed, Split, judge};
     use super::super::warp::{By, of_module};

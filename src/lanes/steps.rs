@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use super::cfg::Block;
 use super::eval::{Evaluator, Found, Mode, Sample, Stop};
 use super::graph::Node;
+use super::loops::is_in_every_turn;
 use super::value::Value;
 
 /// Values that one loop steps along at most.
@@ -184,9 +185,8 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let cfg = self.graph.cfg();
         let whole = &cfg.loops[one as usize];
         let is_plain = |exit: &&(Block, Block)| {
-            whole.latches.iter().all(|latch| cfg.dominates(exit.0, *latch))
-                // One that lies in an inner loop is come to more than once.
-                && cfg.loop_of(exit.0) == Some(one)
+            // One that lies in an inner loop is come to more than once.
+            is_in_every_turn(cfg, exit.0, one) && cfg.loop_of(exit.0) == Some(one)
         };
         whole.exits.iter().filter(is_plain).copied().collect()
     }

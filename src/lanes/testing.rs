@@ -1,13 +1,16 @@
 //! Small functions as text, for tests.
 
 use super::Shape;
+use super::branch::Branch;
+use super::budget::Budget;
 use super::cfg::Cfg;
 use super::decisions::decisions;
 use super::eval::{Arguments, Evaluator, Given, Mode};
-use super::function::{Branch, Budget, Task, Which, branches};
+use super::function::branches;
 use super::graph::Graph;
 use super::lattice::solve;
 use super::region::Regions;
+use super::task::{Task, Which};
 use super::uses::Uses;
 use super::value::{ALL, Value};
 use crate::model::Report;
@@ -57,7 +60,7 @@ pub(super) fn evaluated(shape: Shape, mode: Mode, text: &str) -> Option<Value> {
         let uses = Uses::of_code(code);
         let given =
             Given { graph: &graph, decisions: &decisions, known: &known, uses: &uses, arguments: &arguments, shape };
-        let mut evaluator = Evaluator::new(&given, &mut regions, mode, ALL);
+        let mut evaluator = Evaluator::new(&given, regions, mode, ALL);
         evaluator.allow(10_000_000);
         evaluator.value_at(node, cfg.block_of[at]).ok()
     })

@@ -5,8 +5,8 @@ use hashbrown::HashMap;
 
 use super::cfg::Block;
 use super::eval::{Evaluator, Found, Stop};
-use super::function::guarded_loop;
 use super::graph::{Node, Source};
+use super::loops::{deciding_in_loop, guarded_loop, is_in_every_turn, meant_exits};
 use super::steps::is_nowhere;
 use super::value::{LANES, Value};
 use crate::parse::ptx::{Cond, Op};
@@ -252,10 +252,9 @@ impl Evaluator<'_, '_, '_> {
     /// turn comes to them. Of a loop with very many that one alone.
     fn exit_blocks(&self, one: u32, own: Block) -> Vec<Block> {
         let cfg = self.graph.cfg();
-        let exits = &cfg.loops[one as usize].exits;
         let mut blocks = vec![own];
-        if exits.len() <= EXITS {
-            blocks.extend(exits.iter().filter(|(_, to)| !cfg.is_cold(*to)).map(|(from, _)| *from));
+        if cfg.loops[one as usize].exits.len() <= EXITS {
+            blocks.extend(meant_exits(cfg, one));
         }
         blocks.sort_unstable_by_key(|block| cfg.order(*block));
         blocks.dedup();
@@ -273,33 +272,24 @@ impl Evaluator<'_, '_, '_> {
         let cfg = self.graph.cfg();
         // One that lies in an inner loop is come to more than once.
         let is_followed = others != Others::None && cfg.loop_of(block) == Some(one) && cfg.successors(block).len() == 2;
-        is_followed && (others == Others::All || self.is_always(one, block)) && !self.hangs_on_data(one, block)
-    }
-
-    /// Whether every turn of a loop comes to a block.
-    fn is_always(&self, one: u32, block: Block) -> bool {
-        let cfg = self.graph.cfg();
-        cfg.loops[one as usize].latches.iter().all(|latch| cfg.dominates(block, *latch))
+        is_followed && (others == Others::All || is_in_every_turn(cfg, block, one)) && !self.hangs_on_data(one, block)
     }
 
     /// Whether data decide there, or where the way to it parts from others within the loop.
     fn hangs_on_data(&self, one: u32, block: Block) -> bool {
         let cfg = self.graph.cfg();
-        let above = std::iter::successors(Some(block), |block| cfg.idom(*block));
-        let mut inside = above.take_while(|above| cfg.is_in_loop(*above, one));
-        let by_data = |above: Block| {
-            let decision = self.decisions[above as usize];
+        let by_data = |at: Block| {
+            let decision = self.decisions[at as usize];
             decision.is_none_or(|decision| self.known[decision.node.0 as usize].data)
         };
-        let decides = |above: Block| above == block || !cfg.dominates(cfg.ipdom(above), block);
-        inside.any(|above| cfg.successors(above).len() > 1 && decides(above) && by_data(above))
+        deciding_in_loop(cfg, block, one).any(|at| cfg.successors(at).len() > 1 && by_data(at))
     }
 
     fn exit(&self, one: u32, block: Block, is_own: bool) -> Found<Exit> {
         let cfg = self.graph.cfg();
         let inside = cfg.successors(block).iter().copied().find(|to| cfg.is_in_loop(*to, one));
         let inside = inside.ok_or(Stop::OverBudget)?;
-        let is_always = is_own || self.is_always(one, block);
+        let is_always = is_own || is_in_every_turn(cfg, block, one);
         let ends_turn = cfg.loops[one as usize].latches.contains(&block) || self.only_jumps(one, inside);
         Ok(Exit { block, inside, is_always, ends_turn, is_own })
     }

@@ -6,7 +6,7 @@ use super::Context;
 use super::limits::counted;
 use crate::analyse::{BranchQuotes, Found, InlinedQuote};
 use crate::finding::{Cause, Finding, Hit, Label, Level};
-use crate::lanes::function::Branch;
+use crate::lanes::branch::Branch;
 use crate::lanes::module::Told;
 use crate::lanes::verdict::{Advice, Confidence, Judgement, Verdict, Witness};
 use crate::model::{BlockSize, Quote, percent, symbol};

@@ -29,10 +29,12 @@ pub mod task;
 #[cfg(test)]
 mod testing;
 pub mod turns;
+mod unknowns;
 pub mod uses;
 pub mod value;
 pub mod verdict;
 pub mod warp;
+mod ways;
 
 /// The block that a function is looked at in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

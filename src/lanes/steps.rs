@@ -5,7 +5,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 
 use super::cfg::Block;
-use super::eval::{Evaluator, Found, Mode, Sample, Stop};
+use super::eval::{Evaluator, Found, Mode, Stop};
 use super::graph::Node;
 use super::loops::is_in_every_turn;
 use super::value::Value;
@@ -18,6 +18,17 @@ const NESTED: usize = 2;
 
 /// Iterations that are followed one by one.
 const FOLLOWED: usize = 48;
+
+/// Steps that an environment is let into a loop, at most.
+const STEPS: usize = 8;
+
+/// Where the environments stand in a loop.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) header: HashMap<Node, Value>,
+    /// The lanes that are still in it.
+    pub(super) alive: Value,
+}
 
 /// What a value is for each lane when it leaves a loop from a block, as far as a way of finding it goes.
 type Exact<'e, 'c, 't> = fn(&mut Evaluator<'e, 'c, 't>, Node, u32, Block, &[Node]) -> Found<Option<Value>>;
@@ -38,6 +49,35 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let sample = Rc::new(self.discovering(one, &mut stepped, Self::run_to_iterations)?);
         self.keep_sample(one, sample.clone());
         Ok(sample)
+    }
+
+    fn known_sample(&mut self, one: u32) -> Option<Rc<Sample>> {
+        let level = self.level_around(one);
+        self.memo(level).samples.get(&one).cloned()
+    }
+
+    fn keep_sample(&mut self, one: u32, sample: Rc<Sample>) {
+        let level = self.level_around(one);
+        let size: usize = sample.header.values().map(Value::size).sum();
+        let memo = self.memo(level);
+        memo.size += size + sample.alive.size();
+        memo.samples.insert(one, sample);
+    }
+
+    /// The frame that the whole of a loop varies with.
+    fn level_around(&self, one: u32) -> usize {
+        let header = self.graph.cfg().loops[one as usize].header;
+        self.level_of_block(header)
+    }
+
+    /// For each environment the iteration of a loop that it stands at. Nested loops do not go in step.
+    fn iteration(&self, one: u32, environment: usize) -> usize {
+        let depth = self.graph.cfg().loops[one as usize].depth;
+        match depth {
+            1 => environment % (STEPS + 1),
+            2 => (environment / 3 + environment) % (STEPS + 1),
+            _ => (environment * 5 + 2) % (STEPS + 1),
+        }
     }
 
     /// Runs `f`, again with each value of the header that turns out to be needed.
@@ -102,11 +142,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         }
         let cfg = self.graph.cfg();
         let region = self.regions.before(cfg, header).ok_or(Stop::OverBudget)?;
-        let mut masks = HashMap::from([(region.root, Value::constant(1))]);
-        for block in &region.blocks {
-            masks.insert(*block, Value::constant(0));
-        }
-        let all = self.ways_into(header, &region.blocks, region.root, masks)?;
+        let all = self.ways_into(header, &region.blocks, region.root)?;
         let mut merged = values[0].clone();
         for ((from, _), value) in ways.iter().zip(&values).skip(1) {
             let at = cfg.predecessors(header).iter().position(|one| one == from).unwrap_or(0);
@@ -159,11 +195,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let cfg = self.graph.cfg();
         let header = cfg.loops[one as usize].header;
         let region = self.regions.through(cfg, one).ok_or(Stop::OverBudget)?;
-        let mut masks = HashMap::from([(header, Value::constant(1))]);
-        for block in &region.blocks {
-            masks.insert(*block, Value::constant(0));
-        }
-        self.ways_into(header, &region.blocks, header, masks)
+        self.ways_into(header, &region.blocks, header)
     }
 
     /// The lanes that stay in the loop in an iteration: those that pass every exit which all of them come to.
@@ -194,7 +226,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     fn run_to_iterations(&mut self, one: u32, stepped: &[Node]) -> Found<Sample> {
         let mut now = self.entered_with(one, stepped)?;
         let mut alive = Value::constant(1);
-        for step in 1..=Self::steps() {
+        for step in 1..=STEPS {
             let goes_on = |environment: usize| u64::from(self.iteration(one, environment) >= step);
             let goes_on = Value::sampled(self.extent, super::value::Span::Block, |environment, _| goes_on(environment));
             let staying = self.staying(one, &now)?;
@@ -280,7 +312,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let exits = exits.iter().filter_map(|(from, _)| self.decisions[*from as usize]);
         let parted = exits.map(|decision| self.known[decision.node.0 as usize]).find(|known| !known.is_warp_uniform());
         match parted {
-            Some(known) if known.index || self.mode() == Mode::Data => {
+            Some(known) if known.index || self.mode == Mode::Data => {
                 let noise = self.noise(node, one);
                 Ok(value.zip(&noise, |value, noise| value.wrapping_add(noise % 9)).as_guess())
             }
@@ -292,4 +324,18 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
 /// Whether a value is 0 for all lanes in all environments.
 pub(super) fn is_nowhere(value: &Value) -> bool {
     (0..value.rows()).all(|environment| value.row(environment).iter().all(|one| *one == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::values_of;
+
+    #[test]
+    fn a_loop_that_ends_soon_is_run_to_its_end() {
+        let text = "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 7; mov.u32 %r1, 0; mov.u32 %r4, 0;
+            L: add.s32 %r1, %r1, 10; add.s32 %r4, %r4, 1; setp.le.u32 %p1, %r4, %r3; @%p1 bra L;";
+        assert_eq!(values_of(text, [0, 1, 7, 8]), [10, 20, 80, 10]);
+        let doubling = "mov.u32 %r1, 1; L: shl.b32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 100; @%p1 bra L;";
+        assert_eq!(values_of(doubling, [0, 1, 7, 8]), [128, 128, 128, 128]);
+    }
 }

@@ -66,6 +66,17 @@ pub(super) fn evaluated(shape: Shape, mode: Mode, text: &str) -> Option<Value> {
     })
 }
 
+/// The value of `%r1` at the end of a function of [`SHAPE`].
+pub(super) fn value_of(text: &str) -> Value {
+    evaluated(SHAPE, Mode::Index, &format!("{text} popc.b32 %r9, %r1; ret;")).expect("a value")
+}
+
+/// The same of some threads, in the first environment.
+pub(super) fn values_of(text: &str, which: [usize; 4]) -> [u64; 4] {
+    let value = value_of(text);
+    which.map(|thread| value.at(0, thread))
+}
+
 /// The branches of a function, each judged.
 pub(super) fn judged(shape: Shape, text: &str) -> Vec<Branch> {
     with_code(text, |code| {

@@ -168,7 +168,7 @@ impl Split {
                 parts |= way.is_none() || *first.get_or_insert(way) != way;
                 split += usize::from(way.is_none());
             }
-            let counts = super::eval::share(extent.environments[environment]);
+            let counts = super::unknowns::share(extent.environments[environment]);
             everywhere += counts;
             if warps > 0 {
                 environments += counts;

@@ -2,11 +2,14 @@
 
 use super::Shape;
 use super::cfg::{Block, Cfg};
-use super::cost::{Costs, Side, Traits};
+use super::cost::{Costs, Side};
 use super::loops::{leaves, left_loop};
+use super::loss::are_light;
+use super::source::may_lose_enough;
+use super::split::Split;
+use super::spread::Spread;
 use super::task::Task;
-use super::turns::Spread;
-use super::verdict::{Advice, Judgement, Missed, Split, Verdict};
+use super::verdict::{Advice, Judgement, Missed, Verdict};
 use crate::parse::ptx::Op;
 
 /// One conditional branch.
@@ -120,13 +123,7 @@ impl Branch {
     /// Whether no verdict on it could be worth a word.
     pub(super) fn is_beneath_notice(&self, is_source: bool) -> bool {
         let Some((taken, other)) = self.sides else { return false };
-        let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
-        let heavy = Traits::CALL.and(Traits::SLOW);
-        let light = if is_source {
-            !super::source::may_lose_enough(taken, other)
-        } else {
-            more < 16.0 && less < 8.0 && !taken.has.any(heavy) && !other.has.any(heavy)
-        };
+        let light = if is_source { !may_lose_enough(taken, other) } else { are_light(taken, other) };
         light && !self.is_loop && self.missed.is_none() && self.ways == 2
     }
 }

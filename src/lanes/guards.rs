@@ -5,7 +5,8 @@ use hashbrown::{HashMap, HashSet};
 use super::branch::Branch;
 use super::look::Look;
 use super::loops::leaves;
-use super::verdict::{Advice, Judgement, LOSS, Verdict};
+use super::loss::LOSS;
+use super::verdict::{Advice, Judgement, Verdict};
 
 /// The loops with a branch that lanes leave them apart at, or may: because of data, or of what could not be followed.
 pub(super) fn parting_loops(look: &Look<'_, '_, '_>, found: &[Branch]) -> HashSet<u32> {

@@ -13,11 +13,12 @@ use super::lattice::{Known, WARP};
 use super::loops::{deciding, deciding_in_loop, left_loop, meant_exits};
 use super::region::Regions;
 use super::slice::{Strides, is_bound, is_masked, is_met_by_data, is_open_at_every_place, parameters};
+use super::split::Split;
+use super::spread::Spread;
 use super::steps::is_nowhere;
 use super::task::Task;
-use super::turns::Spread;
 use super::value::{ALL, Extent, FIRST, SOME, Value};
-use super::verdict::{Advice, Confidence, Evidence, Judgement, Split, Verdict, judge, may_matter};
+use super::verdict::{Advice, Confidence, Evidence, Judgement, Verdict, judge, may_matter};
 use crate::parse::ptx::{Code, Op};
 
 /// Why a loop is silent that lanes leave apart by their index, as far as they come.

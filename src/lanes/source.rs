@@ -2,7 +2,8 @@
 
 use super::branch::Branch;
 use super::cost::Side;
-use super::verdict::{Advice, Confidence, Evidence, IDLE, Judgement, Verdict, idle, is_mostly_one};
+use super::loss::{IDLE, idle, is_mostly_one};
+use super::verdict::{Advice, Confidence, Evidence, Judgement, Verdict};
 
 /// The smaller of two sides from which on a split is worth a word: merging, predication and folding cannot be seen.
 const SIDE: f64 = 24.0;
@@ -84,9 +85,10 @@ pub fn settle_shapes(branch: &mut Branch) {
 mod tests {
     use super::super::Shape;
     use super::super::module::{Shapes, Told, look};
+    use super::super::split::Split;
     use super::super::task::Which;
     use super::super::value::{ALL, Extent, Value};
-    use super::super::verdict::{Missed, Split, judge};
+    use super::super::verdict::{Missed, judge};
     use super::super::warp::{By, of_module};
     use super::*;
     use crate::model::{Bounds, Names};

@@ -1,11 +1,11 @@
-//! Loops on level 2: where the environments stand in them, and with what values lanes leave.
+//! Loops on level 2: their values one iteration after the other, and where the environments stand in them.
 
 use std::rc::Rc;
 
 use hashbrown::HashMap;
 
 use super::cfg::Block;
-use super::eval::{Evaluator, Found, Mode, Stop};
+use super::eval::{Evaluator, Found, Stop};
 use super::graph::Node;
 use super::loops::is_in_every_turn;
 use super::value::Value;
@@ -14,10 +14,10 @@ use super::value::Value;
 const MOST_STEPPED: usize = 40;
 
 /// Loops within loops that are stepped at a time.
-const NESTED: usize = 2;
+pub(super) const NESTED: usize = 2;
 
-/// Iterations that are followed one by one.
-const FOLLOWED: usize = 48;
+/// Iterations of a loop that are followed one by one.
+pub(super) const FOLLOWED: usize = 48;
 
 /// Steps that an environment is let into a loop, at most.
 const STEPS: usize = 8;
@@ -30,10 +30,7 @@ pub(super) struct Sample {
     pub(super) alive: Value,
 }
 
-/// What a value is for each lane when it leaves a loop from a block, as far as a way of finding it goes.
-type Exact<'e, 'c, 't> = fn(&mut Evaluator<'e, 'c, 't>, Node, u32, Block, &[Node]) -> Found<Option<Value>>;
-
-impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
+impl Evaluator<'_, '_, '_> {
     /// The environments at their iterations of a loop; with the value of `wanted` at the header, if one is.
     pub(super) fn sampled(&mut self, one: u32, wanted: Option<Node>) -> Found<Rc<Sample>> {
         let mut stepped: Vec<Node> = Vec::new();
@@ -199,7 +196,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     }
 
     /// The lanes that stay in the loop in an iteration: those that pass every exit which all of them come to.
-    fn staying(&mut self, one: u32, now: &HashMap<Node, Value>) -> Found<Value> {
+    pub(super) fn staying(&mut self, one: u32, now: &HashMap<Node, Value>) -> Found<Value> {
         let exits = self.plain_exits(one);
         self.within(one, now.clone(), |this| {
             let mut staying = Value::constant(1);
@@ -213,7 +210,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     }
 
     /// Exits that every iteration comes to.
-    fn plain_exits(&self, one: u32) -> Vec<(Block, Block)> {
+    pub(super) fn plain_exits(&self, one: u32) -> Vec<(Block, Block)> {
         let cfg = self.graph.cfg();
         let whole = &cfg.loops[one as usize];
         let is_plain = |exit: &&(Block, Block)| {
@@ -247,95 +244,9 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         }
         Ok(Sample { header: now, alive: alive.condensed(self.extent) })
     }
-
-    /// What a value is for each lane when it leaves the loop.
-    pub(super) fn left_with(&mut self, node: Node, one: u32) -> Found<Value> {
-        let cfg = self.graph.cfg();
-        let whole = &cfg.loops[one as usize];
-        let plain = self.plain_exits(one);
-        if let ([exit], [only]) = (plain.as_slice(), whole.exits.as_slice())
-            && exit == only
-            && self.frames.len() < NESTED
-        {
-            let from = exit.0;
-            let mut stepped = Vec::new();
-            // Most loops are short; the turns of a long one may yet be counted.
-            let ways: [Exact<'e, 'c, 't>; 2] = [Self::run_to_exit, Self::counted_to_exit];
-            for way in ways {
-                let left = self.work_for_exit();
-                let exact =
-                    self.discovering(one, &mut stepped, |this, one, stepped| way(this, node, one, from, stepped));
-                match exact {
-                    Ok(Some(value)) => return Ok(value),
-                    Ok(None) => {}
-                    Err(Stop::OverBudget) if left => {}
-                    Err(stop) => return Err(stop),
-                }
-            }
-        }
-        self.left_at_some_time(node, one)
-    }
-
-    /// Whether following a loop to its end may fail for want of room, and something else be tried.
-    fn work_for_exit(&self) -> bool {
-        self.left() > 1 << 16
-    }
-
-    /// The same, with each iteration followed; `None` where lanes stay for longer than that.
-    fn run_to_exit(&mut self, node: Node, one: u32, from: Block, stepped: &[Node]) -> Found<Option<Value>> {
-        let mut now = self.entered_with(one, stepped)?;
-        let mut alive = Value::constant(1);
-        let mut out: Option<Value> = None;
-        for _ in 0..FOLLOWED {
-            let value = self.within(one, now.clone(), |this| this.value(node, from))?;
-            let staying = self.staying(one, &now)?;
-            // Lanes keep the value of their last iteration.
-            out = Some(match out {
-                None => value,
-                Some(before) => alive.choose(&value, &before, self.extent),
-            });
-            alive = alive.zip(&staying, |alive, staying| alive & staying);
-            if is_nowhere(&alive) {
-                return Ok(out.map(|value| value.condensed(self.extent)));
-            }
-            now = self.advanced(one, &now, stepped)?;
-            let size: usize = now.values().map(Value::size).sum();
-            self.spend(size)?;
-        }
-        Ok(None)
-    }
-
-    /// The value at the iteration that is looked at, and one of its own for each lane where lanes leave one by one.
-    fn left_at_some_time(&mut self, node: Node, one: u32) -> Found<Value> {
-        let value = self.evaluate(node)?;
-        let exits = &self.graph.cfg().loops[one as usize].exits;
-        let exits = exits.iter().filter_map(|(from, _)| self.decisions[*from as usize]);
-        let parted = exits.map(|decision| self.known[decision.node.0 as usize]).find(|known| !known.is_warp_uniform());
-        match parted {
-            Some(known) if known.index || self.mode == Mode::Data => {
-                let noise = self.noise(node, one);
-                Ok(value.zip(&noise, |value, noise| value.wrapping_add(noise % 9)).as_guess())
-            }
-            _ => Ok(value),
-        }
-    }
 }
 
 /// Whether a value is 0 for all lanes in all environments.
 pub(super) fn is_nowhere(value: &Value) -> bool {
     (0..value.rows()).all(|environment| value.row(environment).iter().all(|one| *one == 0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::values_of;
-
-    #[test]
-    fn a_loop_that_ends_soon_is_run_to_its_end() {
-        let text = "mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 7; mov.u32 %r1, 0; mov.u32 %r4, 0;
-            L: add.s32 %r1, %r1, 10; add.s32 %r4, %r4, 1; setp.le.u32 %p1, %r4, %r3; @%p1 bra L;";
-        assert_eq!(values_of(text, [0, 1, 7, 8]), [10, 20, 80, 10]);
-        let doubling = "mov.u32 %r1, 1; L: shl.b32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 100; @%p1 bra L;";
-        assert_eq!(values_of(doubling, [0, 1, 7, 8]), [128, 128, 128, 128]);
-    }
 }

@@ -87,8 +87,8 @@ impl Advice {
     }
 }
 
-/// All that a verdict rests on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// All that a verdict rests on; by default nothing speaks for anything.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Evidence {
     /// How warps part because of the index.
     pub index: Split,
@@ -191,57 +191,62 @@ pub fn judge(evidence: &Evidence) -> Judgement {
     if evidence.is_source { super::source::of_source(evidence, judged) } else { judged }
 }
 
+/// The judgement that would hold for compiled code.
 fn judge_compiled(evidence: &Evidence) -> Judgement {
-    let by_index = cause(evidence);
-    let confidence = confidence(evidence);
-    let silent = |verdict, reason| Judgement { verdict, confidence, advice: Advice::Silent, reason };
-    if let Some(missed) = evidence.barrier.filter(|_| parts_block(evidence) && by_index != Verdict::DivergentData) {
+    let cause = cause(evidence);
+    if let Some(missed) = evidence.barrier.filter(|_| parts_block(evidence) && cause != Verdict::DivergentData) {
         return at_barrier(evidence, missed);
     }
-    let divergent = matches!(by_index, Verdict::DivergentIndex | Verdict::DivergentData);
-    if let Some((taken, other)) = evidence.sides
-        && divergent
-        && !evidence.is_loop
-        && !evidence.several
-        && is_predicated(taken, other, false)
-    {
-        return silent(Verdict::PredicatedShort, "the sides are so short that they are predicated");
-    }
-    match by_index {
-        Verdict::WarpUniform => silent(by_index, "all lanes of a warp go the same way"),
-        Verdict::BoundarySplit => silent(by_index, of_boundary(evidence)),
-        Verdict::LeaderLane => {
-            let heavy = evidence.sides.is_some_and(|(taken, other)| taken.weight.max(other.weight) >= LEADER);
-            // One lane starts what the hardware then does by itself.
-            let starts = evidence.sides.is_some_and(|(taken, other)| taken.has.and(other.has).any(Traits::ASYNC));
-            let heavy = heavy && leader_side(evidence) >= LEADER;
-            let (advice, reason) = match (heavy, starts) {
-                _ if evidence.is_bound => (Advice::Silent, "a threshold leaves out one lane at most"),
-                _ if evidence.index.reached == 0.0 => (Advice::Silent, "no number that was tried leads there"),
-                (true, true) => (Advice::Silent, "one lane starts a copy or a tensor operation, or waits for one"),
-                (true, false) => (Advice::Note, "one side never has more than one lane"),
-                (false, _) => (Advice::Silent, "one side never has more than one lane"),
-            };
-            let confidence = if evidence.shape_known { Confidence::High } else { Confidence::Low };
-            Judgement { verdict: by_index, confidence, advice, reason }
+    let confidence = confidence(evidence);
+    let silent = |verdict, reason| Judgement { verdict, confidence, advice: Advice::Silent, reason };
+    match cause {
+        Verdict::DivergentIndex | Verdict::DivergentData if is_left_to_predicates(evidence) => {
+            silent(Verdict::PredicatedShort, "the sides are so short that they are predicated")
         }
+        Verdict::WarpUniform => silent(cause, "all lanes of a warp go the same way"),
+        Verdict::BoundarySplit => silent(cause, of_boundary(evidence)),
+        Verdict::LeaderLane => at_leader(evidence),
         Verdict::DivergentData => {
             let advice = if is_worth_a_word(evidence) { Advice::Note } else { Advice::Silent };
-            Judgement { verdict: by_index, confidence, advice, reason: "lanes part where their data do" }
+            Judgement { verdict: cause, confidence, advice, reason: "lanes part where their data do" }
         }
-        _ => {
-            if let Some(reason) = usual(evidence) {
-                return silent(by_index, reason);
-            }
-            let loud = if confidence == Confidence::High { Advice::Warn } else { Advice::Note };
-            let advice = if is_worth_a_word(evidence) { loud } else { Advice::Silent };
-            let reason = match advice {
-                Advice::Silent => "lanes part, and lose too little",
-                _ => "lanes part because of their index",
-            };
-            Judgement { verdict: by_index, confidence, advice, reason }
-        }
+        _ => match usual(evidence) {
+            Some(reason) => silent(cause, reason),
+            None => at_index(evidence, confidence),
+        },
     }
+}
+
+/// Whether a compiler makes predicates of a branch.
+fn is_left_to_predicates(evidence: &Evidence) -> bool {
+    let sides = evidence.sides.filter(|_| !evidence.is_loop && !evidence.several);
+    sides.is_some_and(|(taken, other)| is_predicated(taken, other, false))
+}
+
+/// Judges a branch one side of which never has more than one lane of a warp.
+fn at_leader(evidence: &Evidence) -> Judgement {
+    let heavy = leader_side(evidence) >= LEADER;
+    // One lane starts what the hardware then does by itself.
+    let starts = evidence.sides.is_some_and(|(taken, other)| taken.has.and(other.has).any(Traits::ASYNC));
+    let (advice, reason) = match (heavy, starts) {
+        _ if evidence.is_bound => (Advice::Silent, "a threshold leaves out one lane at most"),
+        _ if evidence.index.reached == 0.0 => (Advice::Silent, "no number that was tried leads there"),
+        (true, true) => (Advice::Silent, "one lane starts a copy or a tensor operation, or waits for one"),
+        (true, false) => (Advice::Note, "one side never has more than one lane"),
+        (false, _) => (Advice::Silent, "one side never has more than one lane"),
+    };
+    let confidence = if evidence.shape_known { Confidence::High } else { Confidence::Low };
+    Judgement { verdict: Verdict::LeaderLane, confidence, advice, reason }
+}
+
+/// Judges a branch at which lanes part because of their index, for no usual reason.
+fn at_index(evidence: &Evidence, confidence: Confidence) -> Judgement {
+    let verdict = Verdict::DivergentIndex;
+    if !is_worth_a_word(evidence) {
+        return Judgement { verdict, confidence, advice: Advice::Silent, reason: "lanes part, and lose too little" };
+    }
+    let advice = if confidence == Confidence::High { Advice::Warn } else { Advice::Note };
+    Judgement { verdict, confidence, advice, reason: "lanes part because of their index" }
 }
 
 /// Why few warps part.
@@ -395,27 +400,7 @@ mod tests {
 
     fn evidence(index: Split) -> Evidence {
         let side = Side { weight: 20.0, ..Side::default() };
-        Evidence {
-            index,
-            data: index,
-            spread: None,
-            is_loop: false,
-            body: 16.0,
-            is_guard: false,
-            sides: Some((side, side)),
-            several: false,
-            barrier: None,
-            shape_known: true,
-            is_source: false,
-            in_loop: false,
-            is_scan: false,
-            is_strided: false,
-            is_bound: false,
-            is_masked: false,
-            is_offset: false,
-            in_every_launch: false,
-            parameters: 0,
-        }
+        Evidence { index, data: index, body: 16.0, sides: Some((side, side)), shape_known: true, ..Evidence::default() }
     }
 
     fn told(evidence: &Evidence) -> (Verdict, Confidence, Advice) {

@@ -78,8 +78,8 @@ pub(super) fn told_at_first(found: &mut [Branch], cause: Verdict) {
 }
 
 /// Whether why a branch is silent is that it is a part of a `switch`.
-pub(super) fn is_told_of_switch(judgement: &Judgement) -> bool {
-    [TOLD_AT_FIRST, ONE_CASE].contains(&judgement.reason)
+pub(super) fn is_told_of_switch(branch: &Branch) -> bool {
+    branch.judgement.is_some_and(|one| [TOLD_AT_FIRST, ONE_CASE].contains(&one.reason))
 }
 
 /// Silences branches that begin comparisons with constants, where no warp has lanes for two of them, nor two lanes for one:

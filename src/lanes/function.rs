@@ -9,7 +9,7 @@ use super::calls::{Call, passed};
 use super::cfg::{Block, Cfg};
 use super::cost::Costs;
 use super::decisions::decisions;
-use super::dispatch::{chain, count_ways, quiet_dispatches, told_at_first};
+use super::dispatch::{chain, count_ways, is_told_of_switch, quiet_dispatches, told_at_first};
 use super::eval::Given;
 use super::graph::Graph;
 use super::guards::parting_loops;
@@ -171,7 +171,7 @@ fn judge_by_data(look: &mut Look<'_, '_, '_>, found: &mut [Branch]) {
 /// Judges for a list of all branches those of which nothing is said. Whoever asks for it waits for longer.
 fn judge_for_the_list(look: &mut Look<'_, '_, '_>, found: &mut [Branch]) {
     look.purse = Purse::of(look.task.budget.at_leisure());
-    for branch in found.iter_mut().filter(|branch| branch.is_silent()) {
+    for branch in found.iter_mut().filter(|branch| branch.is_silent() && !is_told_of_switch(branch)) {
         look.for_the_list(branch);
     }
 }

@@ -6,7 +6,6 @@ use super::branch::Branch;
 use super::budget::Purse;
 use super::calls::{Call, Passed};
 use super::cfg::{Block, Cfg};
-use super::dispatch::is_told_of_switch;
 use super::eval::{Evaluator, Found, Given, Mode};
 use super::graph::Node;
 use super::lattice::{Known, WARP};
@@ -114,7 +113,7 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
             branch.judgement = Some(Judgement { advice: Advice::Silent, ..judge(&evidence) });
             return;
         }
-        let Some(index) = self.split_by_index(block, several) else { return };
+        let Some(index) = self.split_by_index(branch) else { return };
         evidence.index = index;
         evidence.data = index;
         let hangs_on_data = self.task.is_source || index.leader || (branch.missed.is_some() && index.block);
@@ -142,8 +141,7 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
 
     /// Judges a branch of which nothing is said, as well as can be.
     pub(super) fn for_the_list(&mut self, branch: &mut Branch) {
-        let is_known = branch.judgement.is_some_and(|one| is_told_of_switch(&one));
-        if is_known || self.is_uniform(branch) {
+        if self.is_uniform(branch) {
             return;
         }
         let Some(mut judged) = self.looked_at(branch) else { return };
@@ -167,7 +165,7 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
     fn looked_at(&mut self, branch: &Branch) -> Option<Branch> {
         let block = branch.block;
         let mut evidence = self.evidence(branch);
-        evidence.index = self.split_by_index(block, evidence.several)?;
+        evidence.index = self.split_by_index(branch)?;
         evidence.data = evidence.index;
         if self.known(block).is_some_and(|known| known.data) {
             evidence.data = self.split_by_data(block, evidence.several)?;
@@ -185,7 +183,6 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
         Evidence {
             index: Split { reached: 1.0, ..Split::default() },
             data: Split { reached: 1.0, ..Split::default() },
-            spread: None,
             is_loop: branch.is_loop,
             body: branch.body,
             is_guard: branch.guards.is_some_and(|one| self.parting.as_ref().is_none_or(|all| all.contains(&one))),
@@ -195,13 +192,7 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
             shape_known: self.task.shape_known,
             is_source: self.task.is_source,
             in_loop: self.cfg().loop_of(branch.block).is_some(),
-            is_scan: false,
-            is_strided: false,
-            is_bound: false,
-            is_masked: false,
-            is_offset: false,
-            in_every_launch: false,
-            parameters: 0,
+            ..Evidence::default()
         }
     }
 
@@ -317,8 +308,16 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
     }
 
     /// How warps part where data are one number for all of them.
-    fn split_by_index(&mut self, block: Block, several: bool) -> Option<Split> {
-        split_within(&mut self.purse, &mut self.evaluators.by_index, block, several)
+    fn split_by_index(&mut self, branch: &Branch) -> Option<Split> {
+        let (block, several, all) = (branch.block, branch.ways > 2, &mut self.evaluators.by_index);
+        let split = split_within(&mut self.purse, all, block, several)?;
+        if branch.missed.is_none() || split.block {
+            return Some(split);
+        }
+        // Few numbers part a block at the end of the data, and it is chance whether one of these few is kept away by something
+        // that has nothing to do with it.
+        let beside = self.purse.spend(1, all, |all| split_beside(block, all, several)).ok().flatten();
+        beside.filter(|beside| beside.block && !beside.guessed).or(Some(split))
     }
 
     /// How warps part where data differ from lane to lane.
@@ -394,6 +393,15 @@ fn split(block: Block, evaluator: &mut Evaluator<'_, '_, '_>, several: bool) -> 
         return Ok(Split { reached: 0.0, ..Split::count(&condition, &assumed, extent, several) });
     }
     Ok(Split::count(&condition, &active, extent, several))
+}
+
+/// How warps part at the branch of a block if they are let there by all that has nothing to do with what decides it; `None`
+/// where there is nothing like that on the way.
+fn split_beside(block: Block, evaluator: &mut Evaluator<'_, '_, '_>, several: bool) -> Found<Option<Split>> {
+    let condition = evaluator.condition(block)?;
+    let extent = evaluator.extent();
+    let active = evaluator.assumed_beside(block)?;
+    Ok(active.map(|active| Split::count(&condition, &active, extent, several)))
 }
 
 /// Whether lanes come to a block in some environment, or may in one that nobody tried.

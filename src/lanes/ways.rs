@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use super::cfg::Block;
 use super::eval::{Evaluator, Found, Stop, truth};
 use super::graph::Node;
+use super::roots::Roots;
 use super::slice::is_open_until_run;
 use super::value::Value;
 
@@ -272,6 +273,50 @@ impl Evaluator<'_, '_, '_> {
             here = above;
         }
         Ok(is_open.then_some(active))
+    }
+
+    /// The lanes that come to a block outside of loops if all goes its way that has to do neither with the index nor with what
+    /// decides the block's own branch: any number of that may come together with any other. `None` where nothing of the kind
+    /// is on the way.
+    pub(super) fn assumed_beside(&mut self, block: Block) -> Found<Option<Value>> {
+        let (cfg, decisions) = (self.graph.cfg(), self.decisions);
+        let own = decisions[block as usize].and_then(|decision| Roots::of(self.graph, decisions, decision.node));
+        let Some(own) = own.filter(|_| cfg.loop_of(block).is_none()) else { return Ok(None) };
+        let mut active = Value::constant(1);
+        let mut is_open = false;
+        let mut here = block;
+        while let Some(above) = cfg.idom(here) {
+            let deciding = self.deciding_between(above, here);
+            let is_left = cfg.left_between(above, block).is_some();
+            if deciding.iter().all(|at| self.is_beside(*at, &own)) {
+                is_open |= !deciding.is_empty();
+            } else if !is_left && let Some(coming) = self.coming(above, here)? {
+                active = active.zip(&coming, |a, b| a & b);
+                self.spend(active.size())?;
+            }
+            here = above;
+        }
+        Ok(is_open.then_some(active))
+    }
+
+    /// Of a block and those behind it, before one that it dominates at once, those that decide whether lanes come to that one.
+    /// What meets again before it decides nothing.
+    fn deciding_between(&mut self, above: Block, here: Block) -> Vec<Block> {
+        let cfg = self.graph.cfg();
+        let Some(region) = self.regions.before(cfg, here) else { return vec![above] };
+        let is_within = |met: Block| met == here || region.blocks.contains(&met);
+        let all = std::iter::once(above).chain(region.blocks.iter().copied());
+        all.filter(|at| cfg.successors(*at).len() > 1 && !is_within(cfg.ipdom(*at))).collect()
+    }
+
+    /// Whether what decides the branch of a block has to do neither with the index nor with `own`, and any number of it may
+    /// come together with any other.
+    fn is_beside(&self, block: Block, own: &Roots) -> bool {
+        let Some(decision) = self.decisions[block as usize] else { return false };
+        let roots = || Roots::of(self.graph, self.decisions, decision.node);
+        !self.known[decision.node.0 as usize].index
+            && is_open_until_run(self.graph, decision.node)
+            && roots().is_some_and(|roots| roots.are_apart_from(own))
     }
 }
 

@@ -3,7 +3,7 @@
 //! To read in this order:
 //!
 //! * [`module`] looks at each function of a module, callers first, and [`function`] at each branch of one, pass after pass.
-//! * What is looked at: [`cfg`] has blocks, loops and what dominates what, [`graph`] where values come from, `decisions` what
+//! * What is looked at: [`mod@cfg`] has blocks, loops and what dominates what, [`graph`] where values come from, `decisions` what
 //!   decides each branch, [`cost`] what its sides weigh, `barriers` what waits for the whole block.
 //! * Level 1, cheap, for every value: [`lattice`].
 //! * Level 2, values for every thread: [`eval`] computes them, `op` what one instruction does, `ways` which lanes go where,

@@ -11,7 +11,7 @@ use warplint::config;
 use warplint::filter::Filter;
 use warplint::gpu::Gpu;
 use warplint::join::{attach, join};
-use warplint::lanes::function::Which;
+use warplint::lanes::task::Which;
 use warplint::lanes::verdict::Confidence;
 use warplint::model::{BlockSize, Bounds, InputFacts, Kernel, Kind, NameId, Quote, Report, symbol};
 use warplint::parse::cuda::{Aliases, File, Gathered, Scanner, gather, lower, tokens};

@@ -33,7 +33,7 @@ use crate::config::{self, Choice, Config, ConfigError};
 use crate::discover::SourceFile;
 use crate::finding::Level;
 use crate::gpu::Gpu;
-use crate::lanes::function::Which;
+use crate::lanes::task::Which;
 use crate::model::Place;
 use crate::outcome::Outcome;
 use crate::output::{self, After, OutputError};

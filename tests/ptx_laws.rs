@@ -14,7 +14,7 @@ use regex::bytes::{Captures, Regex};
 use serde_json::Value;
 use warplint::analyse::{Assumptions, Depth, analyse};
 use warplint::join::{attach, join};
-use warplint::lanes::function::Which;
+use warplint::lanes::task::Which;
 use warplint::model::{BlockSize, Report};
 use warplint::parse::ptx::{PtxFault, read_ptx};
 use warplint::report::branches_json;

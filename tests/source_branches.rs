@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use warplint::analyse::{Assumptions, Depth, analyse};
-use warplint::lanes::function::Which;
+use warplint::lanes::task::Which;
 use warplint::lanes::verdict::Advice;
 use warplint::model::{BlockSize, Bounds, InputFacts, Kernel, Report};
 use warplint::parse::cuda::lower::{Unit, functions, lower};

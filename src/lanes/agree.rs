@@ -1,6 +1,6 @@
 //! One judgement of each branch where a function was looked at in several ways.
 
-use super::function::Branch;
+use super::branch::Branch;
 use super::verdict::{Advice, Confidence, Verdict};
 
 /// What is said of a branch that was looked at in several ways: the worst verdict, and no surer and no louder than all of

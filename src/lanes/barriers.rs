@@ -2,9 +2,10 @@
 
 use hashbrown::HashMap;
 
+use super::branch::Branch;
 use super::cfg::{Block, Cfg, NONE};
 use super::cost::{Callees, Costs, Side, Traits, waits};
-use super::function::{Branch, left_loop};
+use super::loops::left_loop;
 use super::verdict::Missed;
 use crate::parse::ptx::Code;
 
@@ -150,5 +151,29 @@ mod tests {
         assert_eq!(of(block), (Verdict::BarrierInDivergent, Confidence::High, Advice::Warn));
         let parameter = "ld.param.u32 %r2, [n]; setp.eq.u32 %p2, %r2, 1234;";
         assert_eq!(of(parameter), (Verdict::BarrierInDivergent, Confidence::Low, Advice::Note));
+    }
+
+    #[test]
+    fn what_has_nothing_to_do_with_the_end_of_the_data_hides_no_barrier_behind_it() {
+        let place = "mov.u32 %b, %ctaid.x; shl.b32 %i, %t, 2; mad.lo.s32 %i, %b, 512, %i; ld.param.u32 %n, [n];";
+        let behind = |gate: &str| {
+            let end = "setp.ge.s32 %p1, %i, %n; @%p1 bra E; bar.sync 0; neg.s32 %r1, %r1; E: ret;";
+            let branches = judged(SHAPE, &format!("{T} {place} {gate} @!%p2 bra E; {end}"));
+            branches.last().and_then(|branch| branch.judgement).expect("a judgement").verdict
+        };
+        let read =
+            |at: u32| format!("ld.param.u64 %rd2, [a]; ld.global.u32 %r5, [%rd2+{at}]; setp.lt.u32 %p2, %r5, 5;");
+        for at in 0..8 {
+            assert_eq!(behind(&read(4 * at)), Verdict::BarrierInDivergent, "{at}");
+        }
+        // Whole blocks, told by the number itself, by another one that is made of it, or by a way that it decides.
+        let whole = "mad.lo.s32 %r5, %b, 512, 512; setp.le.s32 %p3, %r5, %n;";
+        assert_ne!(behind(&whole.replace("%p3", "%p2")), Verdict::BarrierInDivergent);
+        assert_ne!(
+            behind(&format!("{whole} selp.s32 %r6, 1, 0, %p3; setp.ne.s32 %p2, %r6, 0;")),
+            Verdict::BarrierInDivergent
+        );
+        let way = "mov.u32 %r6, 0; @!%p3 bra N; ld.param.u64 %rd2, [a]; ld.global.u32 %r6, [%rd2]; N: setp.ne.s32 %p2, %r6, 0;";
+        assert_ne!(behind(&format!("{whole} {way}")), Verdict::BarrierInDivergent);
     }
 }

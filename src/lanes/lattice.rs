@@ -601,7 +601,7 @@ fn loaded(address: Known) -> Known {
 
 #[cfg(test)]
 mod tests {
-    use super::super::function::decisions;
+    use super::super::decisions::decisions;
     use super::super::testing::{SHAPE, with_cfg};
     use super::*;
 

@@ -5,10 +5,15 @@ use rayon::prelude::*;
 
 use super::Shape;
 use super::agree::{Among, agreed};
+use super::branch::Branch;
+use super::budget::Budget;
+use super::calls::{Call, callee};
 use super::cost::Callee;
 use super::eval::Arguments;
-use super::function::{self, Branch, Budget, Call, Task, Which, told_at_loop};
+use super::function;
+use super::guards::told_at_loop;
 use super::hints::Hints;
+use super::task::{Task, Which};
 use super::verdict::{Advice, Judgement};
 use crate::model::{Function, Kind, Module, Names};
 use crate::parse::ptx::{Body, Code, Locations};
@@ -146,7 +151,7 @@ impl<'m> Plan<'m> {
             // Those that it calls itself mostly stand before it.
             let before = |name: &[u8]| plan.callees.get(name).copied();
             if one.kind == Kind::Function
-                && let Some(callee) = function::callee(&code, &before)
+                && let Some(callee) = callee(&code, &before)
             {
                 plan.callees.insert(names.get(one.name), callee);
             }

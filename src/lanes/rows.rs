@@ -2,7 +2,9 @@
 
 use hashbrown::HashSet;
 
+use super::Shape;
 use super::graph::{Graph, Node, Source};
+use super::value::LANES;
 use crate::parse::ptx::{Op, Space, Special};
 
 /// Values that are looked at for one check; of a larger one nothing is said.
@@ -21,6 +23,11 @@ struct Made {
     loaded: bool,
     /// It was not looked at to the end.
     cut: bool,
+}
+
+/// Whether a warp covers several rows of the block.
+pub(super) fn has_short_rows(shape: Shape) -> bool {
+    (shape.x as usize) < LANES && shape.y * shape.z > 1
 }
 
 /// Whether the predicate `node` holds such a comparison, alone or joined with others.

@@ -1,8 +1,9 @@
 //! What may be said of a branch that was read off a source, without what a compiler makes of it: less, and less surely.
 
+use super::branch::Branch;
 use super::cost::Side;
-use super::function::Branch;
-use super::verdict::{Advice, Confidence, Evidence, IDLE, Judgement, Verdict, idle, is_mostly_one};
+use super::loss::{IDLE, idle, is_mostly_one};
+use super::verdict::{Advice, Confidence, Evidence, Judgement, Verdict};
 
 /// The smaller of two sides from which on a split is worth a word: merging, predication and folding cannot be seen.
 const SIDE: f64 = 24.0;
@@ -83,10 +84,11 @@ pub fn settle_shapes(branch: &mut Branch) {
 #[cfg(test)]
 mod tests {
     use super::super::Shape;
-    use super::super::function::Which;
     use super::super::module::{Shapes, Told, look};
+    use super::super::split::Split;
+    use super::super::task::Which;
     use super::super::value::{ALL, Extent, Value};
-    use super::super::verdict::{Missed, Split, judge};
+    use super::super::verdict::{Missed, judge};
     use super::super::warp::{By, of_module};
     use super::*;
     use crate::model::{Bounds, Names};
@@ -101,23 +103,11 @@ mod tests {
         Evidence {
             index,
             data: index,
-            spread: None,
-            is_loop: false,
             body: 16.0,
-            is_guard: false,
             sides: Some((side, side)),
-            several: false,
-            barrier: None,
             shape_known: true,
-            in_loop: false,
-            is_scan: false,
-            is_strided: false,
-            is_bound: false,
-            is_masked: false,
-            is_offset: false,
-            in_every_launch: false,
-            parameters: 0,
             is_source: true,
+            ..Evidence::default()
         }
     }
 
@@ -517,6 +507,8 @@ mod tests {
             "if (t < 128) __syncthreads();",
             "if (t < n) { __syncthreads(); }",
             "if (t >= n) return; o[t] = 1.f; __syncthreads(); o[t] = o[0];",
+            "int i = 512 * blockIdx.x + 4 * t; if (p[0] > 4) return; if (i >= n) return; o[i] = 1.f; __syncthreads(); o[i] = o[0];",
+            "int i = 512 * blockIdx.x + 4 * t; if (o[0] > 0.f) { int any = 0; for (int j = 0; j < 3; j++) any |= p[j] > 4; if (any) return; } if (i >= n) return; o[i] = 1.f; __syncthreads(); o[i] = o[0];",
             "for (int i = t; i < n; i += blockDim.x) { __syncthreads(); o[i] = 1.f; }",
             "for (int i = 0; i < n; i++) { if (t < 7) continue; __syncthreads(); }",
             "for (int i = 0; i < n; i++) { if (t == i) break; __syncthreads(); }",
@@ -536,6 +528,7 @@ mod tests {
             "if (n > 3) return; __syncthreads();",
             "if (p[0]) { __syncthreads(); o[t] = 1.f; }",
             "if (t < p[0]) { __syncthreads(); o[t] = 1.f; }",
+            "int i = 512 * blockIdx.x; if (i + 512 > n) return; if (i + t >= n) return; __syncthreads(); o[t] = 1.f;",
             "for (int i = 0; i < n; i++) { if (t < i) o[t] = 1.f; __syncthreads(); }",
             "for (int s = blockDim.x / 2; s > 0; s >>= 1) { if (t < s) o[t] += o[t + s]; __syncthreads(); }",
             "bool is_in = t < n; if (is_in) o[t] = 1.f; __syncthreads(); if (is_in) o[t] = o[0];",

@@ -1,27 +1,36 @@
-//! Loops on level 2: where the environments stand in them, and with what values lanes leave.
+//! Loops on level 2: their values one iteration after the other, and where the environments stand in them.
 
 use std::rc::Rc;
 
 use hashbrown::HashMap;
 
 use super::cfg::Block;
-use super::eval::{Evaluator, Found, Mode, Sample, Stop};
+use super::eval::{Evaluator, Found, Stop};
 use super::graph::Node;
+use super::loops::is_in_every_turn;
 use super::value::Value;
 
 /// Values that one loop steps along at most.
 const MOST_STEPPED: usize = 40;
 
 /// Loops within loops that are stepped at a time.
-const NESTED: usize = 2;
+pub(super) const NESTED: usize = 2;
 
-/// Iterations that are followed one by one.
-const FOLLOWED: usize = 48;
+/// Iterations of a loop that are followed one by one.
+pub(super) const FOLLOWED: usize = 48;
 
-/// What a value is for each lane when it leaves a loop from a block, as far as a way of finding it goes.
-type Exact<'e, 'c, 't> = fn(&mut Evaluator<'e, 'c, 't>, Node, u32, Block, &[Node]) -> Found<Option<Value>>;
+/// Steps that an environment is let into a loop, at most.
+const STEPS: usize = 8;
 
-impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
+/// Where the environments stand in a loop.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) header: HashMap<Node, Value>,
+    /// The lanes that are still in it.
+    pub(super) alive: Value,
+}
+
+impl Evaluator<'_, '_, '_> {
     /// The environments at their iterations of a loop; with the value of `wanted` at the header, if one is.
     pub(super) fn sampled(&mut self, one: u32, wanted: Option<Node>) -> Found<Rc<Sample>> {
         let mut stepped: Vec<Node> = Vec::new();
@@ -37,6 +46,35 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let sample = Rc::new(self.discovering(one, &mut stepped, Self::run_to_iterations)?);
         self.keep_sample(one, sample.clone());
         Ok(sample)
+    }
+
+    fn known_sample(&mut self, one: u32) -> Option<Rc<Sample>> {
+        let level = self.level_around(one);
+        self.memo(level).samples.get(&one).cloned()
+    }
+
+    fn keep_sample(&mut self, one: u32, sample: Rc<Sample>) {
+        let level = self.level_around(one);
+        let size: usize = sample.header.values().map(Value::size).sum();
+        let memo = self.memo(level);
+        memo.size += size + sample.alive.size();
+        memo.samples.insert(one, sample);
+    }
+
+    /// The frame that the whole of a loop varies with.
+    fn level_around(&self, one: u32) -> usize {
+        let header = self.graph.cfg().loops[one as usize].header;
+        self.level_of_block(header)
+    }
+
+    /// For each environment the iteration of a loop that it stands at. Nested loops do not go in step.
+    fn iteration(&self, one: u32, environment: usize) -> usize {
+        let depth = self.graph.cfg().loops[one as usize].depth;
+        match depth {
+            1 => environment % (STEPS + 1),
+            2 => (environment / 3 + environment) % (STEPS + 1),
+            _ => (environment * 5 + 2) % (STEPS + 1),
+        }
     }
 
     /// Runs `f`, again with each value of the header that turns out to be needed.
@@ -101,11 +139,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         }
         let cfg = self.graph.cfg();
         let region = self.regions.before(cfg, header).ok_or(Stop::OverBudget)?;
-        let mut masks = HashMap::from([(region.root, Value::constant(1))]);
-        for block in &region.blocks {
-            masks.insert(*block, Value::constant(0));
-        }
-        let all = self.ways_into(header, &region.blocks, region.root, masks)?;
+        let all = self.ways_into(header, &region.blocks, region.root)?;
         let mut merged = values[0].clone();
         for ((from, _), value) in ways.iter().zip(&values).skip(1) {
             let at = cfg.predecessors(header).iter().position(|one| one == from).unwrap_or(0);
@@ -158,15 +192,11 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
         let cfg = self.graph.cfg();
         let header = cfg.loops[one as usize].header;
         let region = self.regions.through(cfg, one).ok_or(Stop::OverBudget)?;
-        let mut masks = HashMap::from([(header, Value::constant(1))]);
-        for block in &region.blocks {
-            masks.insert(*block, Value::constant(0));
-        }
-        self.ways_into(header, &region.blocks, header, masks)
+        self.ways_into(header, &region.blocks, header)
     }
 
     /// The lanes that stay in the loop in an iteration: those that pass every exit which all of them come to.
-    fn staying(&mut self, one: u32, now: &HashMap<Node, Value>) -> Found<Value> {
+    pub(super) fn staying(&mut self, one: u32, now: &HashMap<Node, Value>) -> Found<Value> {
         let exits = self.plain_exits(one);
         self.within(one, now.clone(), |this| {
             let mut staying = Value::constant(1);
@@ -180,13 +210,12 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     }
 
     /// Exits that every iteration comes to.
-    fn plain_exits(&self, one: u32) -> Vec<(Block, Block)> {
+    pub(super) fn plain_exits(&self, one: u32) -> Vec<(Block, Block)> {
         let cfg = self.graph.cfg();
         let whole = &cfg.loops[one as usize];
         let is_plain = |exit: &&(Block, Block)| {
-            whole.latches.iter().all(|latch| cfg.dominates(exit.0, *latch))
-                // One that lies in an inner loop is come to more than once.
-                && cfg.loop_of(exit.0) == Some(one)
+            // One that lies in an inner loop is come to more than once.
+            is_in_every_turn(cfg, exit.0, one) && cfg.loop_of(exit.0) == Some(one)
         };
         whole.exits.iter().filter(is_plain).copied().collect()
     }
@@ -194,7 +223,7 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
     fn run_to_iterations(&mut self, one: u32, stepped: &[Node]) -> Found<Sample> {
         let mut now = self.entered_with(one, stepped)?;
         let mut alive = Value::constant(1);
-        for step in 1..=Self::steps() {
+        for step in 1..=STEPS {
             let goes_on = |environment: usize| u64::from(self.iteration(one, environment) >= step);
             let goes_on = Value::sampled(self.extent, super::value::Span::Block, |environment, _| goes_on(environment));
             let staying = self.staying(one, &now)?;
@@ -214,78 +243,6 @@ impl<'e, 'c, 't> Evaluator<'e, 'c, 't> {
             }
         }
         Ok(Sample { header: now, alive: alive.condensed(self.extent) })
-    }
-
-    /// What a value is for each lane when it leaves the loop.
-    pub(super) fn left_with(&mut self, node: Node, one: u32) -> Found<Value> {
-        let cfg = self.graph.cfg();
-        let whole = &cfg.loops[one as usize];
-        let plain = self.plain_exits(one);
-        if let ([exit], [only]) = (plain.as_slice(), whole.exits.as_slice())
-            && exit == only
-            && self.frames.len() < NESTED
-        {
-            let from = exit.0;
-            let mut stepped = Vec::new();
-            // Most loops are short; the turns of a long one may yet be counted.
-            let ways: [Exact<'e, 'c, 't>; 2] = [Self::run_to_exit, Self::counted_to_exit];
-            for way in ways {
-                let left = self.work_for_exit();
-                let exact =
-                    self.discovering(one, &mut stepped, |this, one, stepped| way(this, node, one, from, stepped));
-                match exact {
-                    Ok(Some(value)) => return Ok(value),
-                    Ok(None) => {}
-                    Err(Stop::OverBudget) if left => {}
-                    Err(stop) => return Err(stop),
-                }
-            }
-        }
-        self.left_at_some_time(node, one)
-    }
-
-    /// Whether following a loop to its end may fail for want of room, and something else be tried.
-    fn work_for_exit(&self) -> bool {
-        self.left() > 1 << 16
-    }
-
-    /// The same, with each iteration followed; `None` where lanes stay for longer than that.
-    fn run_to_exit(&mut self, node: Node, one: u32, from: Block, stepped: &[Node]) -> Found<Option<Value>> {
-        let mut now = self.entered_with(one, stepped)?;
-        let mut alive = Value::constant(1);
-        let mut out: Option<Value> = None;
-        for _ in 0..FOLLOWED {
-            let value = self.within(one, now.clone(), |this| this.value(node, from))?;
-            let staying = self.staying(one, &now)?;
-            // Lanes keep the value of their last iteration.
-            out = Some(match out {
-                None => value,
-                Some(before) => alive.choose(&value, &before, self.extent),
-            });
-            alive = alive.zip(&staying, |alive, staying| alive & staying);
-            if is_nowhere(&alive) {
-                return Ok(out.map(|value| value.condensed(self.extent)));
-            }
-            now = self.advanced(one, &now, stepped)?;
-            let size: usize = now.values().map(Value::size).sum();
-            self.spend(size)?;
-        }
-        Ok(None)
-    }
-
-    /// The value at the iteration that is looked at, and one of its own for each lane where lanes leave one by one.
-    fn left_at_some_time(&mut self, node: Node, one: u32) -> Found<Value> {
-        let value = self.evaluate(node)?;
-        let exits = &self.graph.cfg().loops[one as usize].exits;
-        let exits = exits.iter().filter_map(|(from, _)| self.decisions[*from as usize]);
-        let parted = exits.map(|decision| self.known[decision.node.0 as usize]).find(|known| !known.is_warp_uniform());
-        match parted {
-            Some(known) if known.index || self.mode() == Mode::Data => {
-                let noise = self.noise(node, one);
-                Ok(value.zip(&noise, |value, noise| value.wrapping_add(noise % 9)).as_guess())
-            }
-            _ => Ok(value),
-        }
     }
 }
 

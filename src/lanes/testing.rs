@@ -1,12 +1,16 @@
 //! Small functions as text, for tests.
 
 use super::Shape;
+use super::branch::Branch;
+use super::budget::Budget;
 use super::cfg::Cfg;
+use super::decisions::decisions;
 use super::eval::{Arguments, Evaluator, Given, Mode};
-use super::function::{Branch, Budget, Task, Which, branches, decisions};
+use super::function::branches;
 use super::graph::Graph;
 use super::lattice::solve;
 use super::region::Regions;
+use super::task::{Task, Which};
 use super::uses::Uses;
 use super::value::{ALL, Value};
 use crate::model::Report;
@@ -56,10 +60,21 @@ pub(super) fn evaluated(shape: Shape, mode: Mode, text: &str) -> Option<Value> {
         let uses = Uses::of_code(code);
         let given =
             Given { graph: &graph, decisions: &decisions, known: &known, uses: &uses, arguments: &arguments, shape };
-        let mut evaluator = Evaluator::new(&given, &mut regions, mode, ALL);
+        let mut evaluator = Evaluator::new(&given, regions, mode, ALL);
         evaluator.allow(10_000_000);
         evaluator.value_at(node, cfg.block_of[at]).ok()
     })
+}
+
+/// The value of `%r1` at the end of a function of [`SHAPE`].
+pub(super) fn value_of(text: &str) -> Value {
+    evaluated(SHAPE, Mode::Index, &format!("{text} popc.b32 %r9, %r1; ret;")).expect("a value")
+}
+
+/// The same of some threads, in the first environment.
+pub(super) fn values_of(text: &str, which: [usize; 4]) -> [u64; 4] {
+    let value = value_of(text);
+    which.map(|thread| value.at(0, thread))
 }
 
 /// The branches of a function, each judged.

@@ -1,9 +1,10 @@
-//! The verdict on a branch: how the lanes of a warp part there, why, and whether that is worth a word. Shared by all front
-//! ends: it knows values and costs, and no PTX.
+//! The verdict on a branch: why the lanes of a warp part there, and whether that is worth a word. Shared by all front ends: it
+//! knows how lanes part and what that costs, and no PTX.
 
 use super::cost::{Side, Traits, is_predicated};
-use super::turns::Spread;
-use super::value::{Extent, LANES, Span, Value};
+use super::loss::{IDLE, LOSS, are_worth_a_word, is_mostly_one, loss_of_parted};
+use super::split::{PARTED, Split};
+use super::spread::Spread;
 
 /// What the lanes of a warp do at a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,210 +87,8 @@ impl Advice {
     }
 }
 
-/// How warps part at a branch, over all environments.
+/// All that a verdict rests on; by default nothing speaks for anything.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Split {
-    /// Mean share of warps that part, of those that come there.
-    pub mean: f64,
-    /// The warps that come there at most, as a share of all of the block.
-    pub among: f64,
-    /// Largest share.
-    pub most: f64,
-    /// The share is the same in all environments that come there.
-    pub is_fixed: bool,
-    /// Share of environments in which a quarter of the warps or more part.
-    pub robust: f64,
-    /// One fixed side never has more than one lane of a warp.
-    pub leader: bool,
-    /// In some environment the threads of the block part.
-    pub block: bool,
-    /// Share of environments in which they do.
-    pub parts: f64,
-    /// Share of environments in which some warp comes there.
-    pub reached: f64,
-    /// Mean share of lanes that take the branch, in warps that part.
-    pub taking: f64,
-    /// Data have a part in the condition that each lane has its own of, whether warps part here or not.
-    pub by_data: bool,
-    /// A comparison in the condition would part lanes with other numbers than any that were looked at.
-    pub at_edge: bool,
-    /// A choice has a part in it that could not be followed.
-    pub guessed: bool,
-    /// Never more than one of several warps parts.
-    pub lone: bool,
-    /// Lanes part at a threshold: from some lane on all go one way.
-    pub threshold: bool,
-    /// The lanes of each aligned group of so many go one way, but one of them.
-    pub group: Option<u32>,
-    /// A warp that parts.
-    pub witness: Option<Witness>,
-}
-
-/// The lanes of one warp at a branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Witness {
-    /// The warp in its block.
-    pub warp: u32,
-    /// Lanes that come there.
-    pub active: u32,
-    /// Lanes that take the branch.
-    pub taken: u32,
-}
-
-/// The smallest groups whose leader is no news where it does little: four lanes share a fragment of a matrix.
-const GROUP: u32 = 4;
-
-impl Split {
-    /// Counts where the lanes of `active` part on `condition`; `several` for a table, whose index it then is.
-    #[must_use]
-    pub fn count(condition: &Value, active: &Value, extent: Extent, several: bool) -> Split {
-        let (by_data, at_edge) = (condition.is_by_data(), condition.is_at_edge());
-        let guessed = condition.is_guess() || active.is_guess();
-        let mut all = Split { by_data, at_edge, guessed, reached: 1.0, among: 1.0, ..Split::default() };
-        if condition.span() == Span::Block && active.span() == Span::Block {
-            return all;
-        }
-        let rows = condition.rows().max(active.rows());
-        let mut seen = Seen { threshold: true, group: Some(u32::BITS), ..Seen::default() };
-        let (mut environments, mut everywhere) = (0.0_f64, 0.0);
-        let mut most_active = 0;
-        let mut shares: Vec<(f64, f64)> = Vec::with_capacity(rows);
-        for environment in 0..rows {
-            let (mut warps, mut split) = (0_usize, 0_usize);
-            let (mut first, mut parts) = (None, false);
-            for warp in 0..extent.warps() {
-                let lanes = lanes_of(condition, active, environment, warp, extent, several);
-                if lanes.active == 0 {
-                    continue;
-                }
-                warps += 1;
-                most_active = most_active.max(lanes.active.count_ones());
-                let way = seen.look(lanes);
-                parts |= way.is_none() || *first.get_or_insert(way) != way;
-                split += usize::from(way.is_none());
-            }
-            let counts = super::eval::share(extent.environments[environment]);
-            everywhere += counts;
-            if warps > 0 {
-                environments += counts;
-                all.parts += if parts { counts } else { 0.0 };
-                seen.warps = seen.warps.max(warps);
-                seen.split = seen.split.max(split);
-                #[allow(clippy::cast_precision_loss, reason = "a block has 32 warps")]
-                shares.push((counts, split as f64 / warps as f64));
-            }
-        }
-        // Data of its own tell a lane from no other where it is alone.
-        all.by_data &= most_active != 1;
-        all.block = all.parts > 0.0;
-        #[allow(clippy::cast_precision_loss, reason = "a block has 32 warps")]
-        let among = seen.warps as f64 / extent.warps().max(1) as f64;
-        all.among = among;
-        all.is_fixed = shares.iter().all(|(_, share)| share == &shares[0].1);
-        for (counts, share) in shares {
-            all.mean += counts * share;
-            all.most = all.most.max(share);
-            all.robust += if share >= SPLIT { counts } else { 0.0 };
-        }
-        if environments > 0.0 {
-            all.mean /= environments;
-            all.robust /= environments;
-            all.parts /= environments;
-        }
-        all.reached = if everywhere > 0.0 { environments / everywhere } else { 0.0 };
-        all.taking = if seen.parting > 0.0 { seen.taking / seen.parting } else { 0.0 };
-        all.leader = !several && seen.most_taking.min(seen.most_others) <= 1;
-        all.lone = seen.split == 1 && extent.warps() > 1;
-        all.threshold = !several && seen.split > 0 && seen.threshold;
-        all.group = seen.group.filter(|lanes| !several && seen.split > 0 && *lanes >= GROUP);
-        all.witness = seen.witness;
-        all
-    }
-}
-
-impl Split {
-    /// Mean share of all warps of the block that part: those that do not come there lose nothing.
-    #[must_use]
-    pub fn of_all(&self) -> f64 {
-        self.mean * self.among
-    }
-}
-
-/// What is seen of the warps that come to a branch.
-#[derive(Default)]
-struct Seen {
-    /// Warps that come there, and those of them that part, at most.
-    warps: usize,
-    split: usize,
-    most_taking: u32,
-    most_others: u32,
-    /// Warps that part, in all environments, and the shares of their lanes that take the branch.
-    parting: f64,
-    taking: f64,
-    threshold: bool,
-    group: Option<u32>,
-    witness: Option<Witness>,
-}
-
-impl Seen {
-    /// Which way a warp goes; `None` where it parts.
-    fn look(&mut self, lanes: Witness) -> Option<bool> {
-        let (taken, others) = (lanes.taken, lanes.active & !lanes.taken);
-        let (yes, no) = (taken.count_ones(), others.count_ones());
-        (self.most_taking, self.most_others) = (self.most_taking.max(yes), self.most_others.max(no));
-        if yes == 0 || no == 0 {
-            return Some(yes > 0);
-        }
-        self.parting += 1.0;
-        self.taking += f64::from(yes) / f64::from(yes + no);
-        // All of one way before all of the other.
-        let is_before = |one: u32, two: u32| u32::BITS - one.leading_zeros() <= two.trailing_zeros();
-        self.threshold &= is_before(taken, others) || is_before(others, taken);
-        self.group = self.group.and_then(|group| Some(group.min(group_of(taken, others)?)));
-        self.witness.get_or_insert(lanes);
-        None
-    }
-}
-
-/// The number of lanes of the aligned groups of each of which one lane, at the same place, goes another way.
-fn group_of(taken: u32, others: u32) -> Option<u32> {
-    let fewer = if taken.count_ones() <= others.count_ones() { taken } else { others };
-    let group = 32 / fewer.count_ones();
-    if taken | others != u32::MAX || !group.is_power_of_two() || group * fewer.count_ones() != 32 {
-        return None;
-    }
-    let every = u32::MAX / (u32::MAX >> (32 - group));
-    let first = fewer.trailing_zeros();
-    (first < group && fewer == every << first).then_some(group)
-}
-
-fn lanes_of(
-    condition: &Value,
-    active: &Value,
-    environment: usize,
-    warp: usize,
-    extent: Extent,
-    several: bool,
-) -> Witness {
-    let mut lanes = Witness { warp: u32::try_from(warp).unwrap_or(u32::MAX), active: 0, taken: 0 };
-    let (conditions, actives) = (condition.of_warp(environment, warp), active.of_warp(environment, warp));
-    let count = (extent.threads - warp * LANES).min(LANES);
-    let mut first = None;
-    for lane in 0..count {
-        if actives[lane.min(actives.len() - 1)] == 0 {
-            continue;
-        }
-        let bit = 1_u32 << lane;
-        lanes.active |= bit;
-        let value = conditions[lane.min(conditions.len() - 1)];
-        let taken = if several { *first.get_or_insert(value) == value } else { value != 0 };
-        lanes.taken |= if taken { bit } else { 0 };
-    }
-    lanes
-}
-
-/// All that a verdict rests on.
-#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
     /// How warps part because of the index.
     pub index: Split,
@@ -355,16 +154,6 @@ pub struct Judgement {
     pub reason: &'static str,
 }
 
-/// Share of warps from which on a split is no boundary.
-const SPLIT: f64 = 0.25;
-
-/// Share of lane-iterations lost from which on a loop is worth a word.
-pub(super) const IDLE: f64 = 0.10;
-
-/// The smaller of two sides, and the only one, from which on a split is worth a word.
-const TWO_SIDED: f64 = 8.0;
-const ONE_SIDED: f64 = 16.0;
-
 /// The side of a leader from which on a note is worth it.
 const LEADER: f64 = 64.0;
 
@@ -374,16 +163,13 @@ const REACHED: f64 = 0.15;
 /// Share of environments in which the block has to part before a barrier, for an error.
 const PARTS: f64 = 0.5;
 
-/// The least that a warp which parts has to lose at a visit, in instructions that it could issue.
-pub(super) const LOSS: f64 = 8.0;
-
 /// The side of the leaders of groups of lanes up to which it is no news.
 const GROUP_LEADER: f64 = 32.0;
 
 /// Whether a branch that was looked at in some environments may be worth a word when it is looked at in all.
 #[must_use]
 pub fn may_matter(evidence: &Evidence) -> bool {
-    let parts = evidence.index.mean >= SPLIT / 2.0 || evidence.index.robust > 0.0;
+    let parts = evidence.index.mean >= PARTED / 2.0 || evidence.index.robust > 0.0;
     let spreads = match evidence.spread {
         Some(spread) => spread.share > 0.0,
         None => evidence.is_loop,
@@ -405,57 +191,62 @@ pub fn judge(evidence: &Evidence) -> Judgement {
     if evidence.is_source { super::source::of_source(evidence, judged) } else { judged }
 }
 
+/// The judgement that would hold for compiled code.
 fn judge_compiled(evidence: &Evidence) -> Judgement {
-    let by_index = cause(evidence);
-    let confidence = confidence(evidence);
-    let silent = |verdict, reason| Judgement { verdict, confidence, advice: Advice::Silent, reason };
-    if let Some(missed) = evidence.barrier.filter(|_| parts_block(evidence) && by_index != Verdict::DivergentData) {
+    let cause = cause(evidence);
+    if let Some(missed) = evidence.barrier.filter(|_| parts_block(evidence) && cause != Verdict::DivergentData) {
         return at_barrier(evidence, missed);
     }
-    let divergent = matches!(by_index, Verdict::DivergentIndex | Verdict::DivergentData);
-    if let Some((taken, other)) = evidence.sides
-        && divergent
-        && !evidence.is_loop
-        && !evidence.several
-        && is_predicated(taken, other, false)
-    {
-        return silent(Verdict::PredicatedShort, "the sides are so short that they are predicated");
-    }
-    match by_index {
-        Verdict::WarpUniform => silent(by_index, "all lanes of a warp go the same way"),
-        Verdict::BoundarySplit => silent(by_index, of_boundary(evidence)),
-        Verdict::LeaderLane => {
-            let heavy = evidence.sides.is_some_and(|(taken, other)| taken.weight.max(other.weight) >= LEADER);
-            // One lane starts what the hardware then does by itself.
-            let starts = evidence.sides.is_some_and(|(taken, other)| taken.has.and(other.has).any(Traits::ASYNC));
-            let heavy = heavy && leader_side(evidence) >= LEADER;
-            let (advice, reason) = match (heavy, starts) {
-                _ if evidence.is_bound => (Advice::Silent, "a threshold leaves out one lane at most"),
-                _ if evidence.index.reached == 0.0 => (Advice::Silent, "no number that was tried leads there"),
-                (true, true) => (Advice::Silent, "one lane starts a copy or a tensor operation, or waits for one"),
-                (true, false) => (Advice::Note, "one side never has more than one lane"),
-                (false, _) => (Advice::Silent, "one side never has more than one lane"),
-            };
-            let confidence = if evidence.shape_known { Confidence::High } else { Confidence::Low };
-            Judgement { verdict: by_index, confidence, advice, reason }
+    let confidence = confidence(evidence);
+    let silent = |verdict, reason| Judgement { verdict, confidence, advice: Advice::Silent, reason };
+    match cause {
+        Verdict::DivergentIndex | Verdict::DivergentData if is_left_to_predicates(evidence) => {
+            silent(Verdict::PredicatedShort, "the sides are so short that they are predicated")
         }
+        Verdict::WarpUniform => silent(cause, "all lanes of a warp go the same way"),
+        Verdict::BoundarySplit => silent(cause, of_boundary(evidence)),
+        Verdict::LeaderLane => at_leader(evidence),
         Verdict::DivergentData => {
             let advice = if is_worth_a_word(evidence) { Advice::Note } else { Advice::Silent };
-            Judgement { verdict: by_index, confidence, advice, reason: "lanes part where their data do" }
+            Judgement { verdict: cause, confidence, advice, reason: "lanes part where their data do" }
         }
-        _ => {
-            if let Some(reason) = usual(evidence) {
-                return silent(by_index, reason);
-            }
-            let loud = if confidence == Confidence::High { Advice::Warn } else { Advice::Note };
-            let advice = if is_worth_a_word(evidence) { loud } else { Advice::Silent };
-            let reason = match advice {
-                Advice::Silent => "lanes part, and lose too little",
-                _ => "lanes part because of their index",
-            };
-            Judgement { verdict: by_index, confidence, advice, reason }
-        }
+        _ => match usual(evidence) {
+            Some(reason) => silent(cause, reason),
+            None => at_index(evidence, confidence),
+        },
     }
+}
+
+/// Whether a compiler makes predicates of a branch.
+fn is_left_to_predicates(evidence: &Evidence) -> bool {
+    let sides = evidence.sides.filter(|_| !evidence.is_loop && !evidence.several);
+    sides.is_some_and(|(taken, other)| is_predicated(taken, other, false))
+}
+
+/// Judges a branch one side of which never has more than one lane of a warp.
+fn at_leader(evidence: &Evidence) -> Judgement {
+    let heavy = leader_side(evidence) >= LEADER;
+    // One lane starts what the hardware then does by itself.
+    let starts = evidence.sides.is_some_and(|(taken, other)| taken.has.and(other.has).any(Traits::ASYNC));
+    let (advice, reason) = match (heavy, starts) {
+        _ if evidence.is_bound => (Advice::Silent, "a threshold leaves out one lane at most"),
+        _ if evidence.index.reached == 0.0 => (Advice::Silent, "no number that was tried leads there"),
+        (true, true) => (Advice::Silent, "one lane starts a copy or a tensor operation, or waits for one"),
+        (true, false) => (Advice::Note, "one side never has more than one lane"),
+        (false, _) => (Advice::Silent, "one side never has more than one lane"),
+    };
+    let confidence = if evidence.shape_known { Confidence::High } else { Confidence::Low };
+    Judgement { verdict: Verdict::LeaderLane, confidence, advice, reason }
+}
+
+/// Judges a branch at which lanes part because of their index, for no usual reason.
+fn at_index(evidence: &Evidence, confidence: Confidence) -> Judgement {
+    let verdict = Verdict::DivergentIndex;
+    if !is_worth_a_word(evidence) {
+        return Judgement { verdict, confidence, advice: Advice::Silent, reason: "lanes part, and lose too little" };
+    }
+    let advice = if confidence == Confidence::High { Advice::Warn } else { Advice::Note };
+    Judgement { verdict, confidence, advice, reason: "lanes part because of their index" }
 }
 
 /// Why few warps part.
@@ -490,7 +281,7 @@ fn usual(evidence: &Evidence) -> Option<&'static str> {
     if evidence.is_guard {
         return Some("the loop behind it is judged");
     }
-    if !evidence.is_loop && !evidence.several && (evidence.index.of_all() < SPLIT || evidence.index.lone) {
+    if !evidence.is_loop && !evidence.several && (evidence.index.of_all() < PARTED || evidence.index.lone) {
         return Some("few of the block's warps come there and part");
     }
     if evidence.is_strided {
@@ -508,29 +299,6 @@ fn usual(evidence: &Evidence) -> Option<&'static str> {
     None
 }
 
-/// Instructions that a warp could issue and does not, at a visit in the mean of all warps.
-#[must_use]
-pub fn loss(split: &Split, sides: Option<(Side, Side)>) -> f64 {
-    split.of_all() * loss_of_parted(split, sides)
-}
-
-/// The same of a warp that parts: the instructions of the lesser side, where all lanes have something to do, else those of
-/// the only side, for the lanes that idle meanwhile.
-fn loss_of_parted(split: &Split, sides: Option<(Side, Side)>) -> f64 {
-    let Some((taken, other)) = sides else { return 0.0 };
-    let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
-    if !is_mostly_one(less) {
-        return less;
-    }
-    more * idle(split, taken, other)
-}
-
-/// The share of lanes that wait while the heavier side runs, in warps that part.
-#[must_use]
-pub fn idle(split: &Split, taken: Side, other: Side) -> f64 {
-    if taken.weight > other.weight { 1.0 - split.taking } else { split.taking }
-}
-
 /// Why lanes part, whatever it costs.
 fn cause(evidence: &Evidence) -> Verdict {
     let (index, data) = (&evidence.index, &evidence.data);
@@ -546,14 +314,14 @@ fn cause(evidence: &Evidence) -> Verdict {
         && let Some(spread) = evidence.spread
     {
         return match spread.share {
-            share if share >= SPLIT && !spread.lone => Verdict::DivergentIndex,
+            share if share >= PARTED && !spread.lone => Verdict::DivergentIndex,
             _ => Verdict::BoundarySplit,
         };
     }
     if index.leader && !evidence.is_loop {
         return if data.leader { Verdict::LeaderLane } else { Verdict::DivergentData };
     }
-    if index.mean >= SPLIT && !(index.lone && index.among >= 1.0) {
+    if index.mean >= PARTED && !(index.lone && index.among >= 1.0) {
         return Verdict::DivergentIndex;
     }
     let is_edge = data.mean < 0.5 || index.mean >= 0.02;
@@ -561,7 +329,7 @@ fn cause(evidence: &Evidence) -> Verdict {
 }
 
 fn loop_parts(evidence: &Evidence) -> bool {
-    evidence.is_loop && evidence.spread.is_some_and(|spread| spread.share >= SPLIT)
+    evidence.is_loop && evidence.spread.is_some_and(|spread| spread.share >= PARTED)
 }
 
 fn confidence(evidence: &Evidence) -> Confidence {
@@ -569,7 +337,7 @@ fn confidence(evidence: &Evidence) -> Confidence {
     let spread = evidence.spread.filter(|_| evidence.is_loop);
     let spreads = spread.is_some_and(|spread| spread.share >= 0.5);
     let unclear = index.most > 0.0 && !(index.robust >= 0.5 || spreads);
-    let is_edge = index.mean < SPLIT && !loop_parts(evidence);
+    let is_edge = index.mean < PARTED && !loop_parts(evidence);
     let rare = index.reached < REACHED || spread.is_some_and(|spread| spread.reached < REACHED);
     // Numbers that the caller chooses together decide more than any that are drawn can tell.
     let steady =
@@ -606,29 +374,16 @@ fn is_worth_a_word(evidence: &Evidence) -> bool {
     if taken.has.any(Traits::TRAP) || other.has.any(Traits::TRAP) {
         return false;
     }
-    let (less, more) = (taken.weight.min(other.weight), taken.weight.max(other.weight));
-    let heavy = Traits::CALL.and(Traits::SLOW);
-    let enough = if is_mostly_one(less) { more >= ONE_SIDED } else { less >= TWO_SIDED };
     let loses = by_data || loss_of_parted(&evidence.index, evidence.sides) >= LOSS;
-    (enough || taken.has.any(heavy) || other.has.any(heavy)) && loses
-}
-
-/// A side of an instruction or two is no second side.
-#[must_use]
-pub fn is_mostly_one(less: f64) -> bool {
-    less <= 2.0
+    are_worth_a_word(taken, other) && loses
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::split::testing::{EXTENT, split};
     use super::super::testing::{SHAPE, judged};
+    use super::super::value::{Extent, Value};
     use super::*;
-
-    const EXTENT: Extent = Extent { threads: 256, environments: crate::lanes::value::ALL };
-
-    fn split(condition: impl FnMut(usize) -> u64) -> Split {
-        Split::count(&Value::of_threads(EXTENT, condition), &Value::constant(1), EXTENT, false)
-    }
 
     #[test]
     fn data_part_no_lane_from_another_where_it_is_alone() {
@@ -643,59 +398,9 @@ mod tests {
         assert_eq!(of("setp.le.u32 %p1, %r1, 1;"), Verdict::DivergentData);
     }
 
-    #[test]
-    fn warps_are_counted_that_part() {
-        let odd = split(|thread| (thread % 2) as u64);
-        assert_eq!((odd.mean, odd.most, odd.robust, odd.leader, odd.block), (1.0, 1.0, 1.0, false, true));
-        assert_eq!((odd.taking, odd.witness.map(|lanes| lanes.taken)), (0.5, Some(0xaaaa_aaaa)));
-        let tail = split(|thread| u64::from(thread < 40));
-        assert_eq!((tail.mean, tail.robust, tail.block), (0.125, 0.0, true));
-        assert_eq!(tail.witness, Some(Witness { warp: 1, active: u32::MAX, taken: 0xff }));
-        let roles = split(|thread| u64::from(thread < 64));
-        assert_eq!((roles.most, roles.block, roles.witness), (0.0, true, None));
-        let none = split(|_| 1);
-        assert_eq!((none.most, none.block), (0.0, false));
-        assert!(split(|thread| u64::from(thread == 0)).leader && split(|thread| u64::from(thread % 32 != 7)).leader);
-    }
-
-    #[test]
-    fn lanes_that_do_not_come_there_part_nobody() {
-        let odd = Value::of_threads(EXTENT, |thread| (thread % 2) as u64);
-        assert_eq!(Split::count(&odd, &odd, EXTENT, false).most, 0.0);
-        let nobody = Split::count(&odd, &Value::of_threads(EXTENT, |_| 0), EXTENT, false);
-        assert_eq!((nobody.mean, nobody.most), (0.0, 0.0));
-    }
-
-    #[test]
-    fn a_table_parts_where_indices_differ() {
-        let index = |part: usize| Value::of_threads(EXTENT, move |thread| (thread / part) as u64);
-        let parted = |part| Split::count(&index(part), &Value::constant(1), EXTENT, true).mean;
-        assert_eq!((parted(8), parted(32)), (1.0, 0.0));
-    }
-
     fn evidence(index: Split) -> Evidence {
         let side = Side { weight: 20.0, ..Side::default() };
-        Evidence {
-            index,
-            data: index,
-            spread: None,
-            is_loop: false,
-            body: 16.0,
-            is_guard: false,
-            sides: Some((side, side)),
-            several: false,
-            barrier: None,
-            shape_known: true,
-            is_source: false,
-            in_loop: false,
-            is_scan: false,
-            is_strided: false,
-            is_bound: false,
-            is_masked: false,
-            is_offset: false,
-            in_every_launch: false,
-            parameters: 0,
-        }
+        Evidence { index, data: index, body: 16.0, sides: Some((side, side)), shape_known: true, ..Evidence::default() }
     }
 
     fn told(evidence: &Evidence) -> (Verdict, Confidence, Advice) {
@@ -756,14 +461,6 @@ mod tests {
         let half = Value::of_threads(alone, |thread| u64::from(thread < 16));
         let found = Split::count(&half, &Value::constant(1), alone, false);
         assert_eq!(told(&evidence(found)), (Verdict::DivergentIndex, Confidence::High, Advice::Warn));
-    }
-
-    #[test]
-    fn a_group_has_one_lane_that_differs_at_the_same_place() {
-        let group = |taken: u32| group_of(taken, !taken);
-        assert_eq!((group(0x1111_1111), group(0x8080_8080), group(0x5555_5555)), (Some(4), Some(8), Some(2)));
-        assert_eq!((group(!0x0001_0001), group(1), group(0x0000_0003)), (Some(16), Some(32), None));
-        assert_eq!(group_of(0x0000_0101, 0x0000_fefe), None, "half of the warp comes there");
     }
 
     #[test]

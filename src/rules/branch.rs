@@ -6,9 +6,10 @@ use super::Context;
 use super::limits::counted;
 use crate::analyse::{BranchQuotes, Found, InlinedQuote};
 use crate::finding::{Cause, Finding, Hit, Label, Level};
-use crate::lanes::function::Branch;
+use crate::lanes::branch::Branch;
 use crate::lanes::module::Told;
-use crate::lanes::verdict::{Advice, Confidence, Judgement, Verdict, Witness};
+use crate::lanes::split::Witness;
+use crate::lanes::verdict::{Advice, Confidence, Judgement, Verdict};
 use crate::model::{BlockSize, Quote, percent, symbol};
 
 /// Leaves a hit on every branch that `weigh` gives a weight and a cap for. Branches of one source line are one cause.

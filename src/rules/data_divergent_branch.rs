@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::Context;
 use super::branch::{Message, Says, cap, each, estimated, finding, goes_on_from, instructions, rounded, weights};
 use crate::finding::{Finding, Hit};
-use crate::lanes::function::Branch;
+use crate::lanes::branch::Branch;
 use crate::lanes::verdict::{Advice, Verdict};
 
 /// The rule has no options.

@@ -7,7 +7,7 @@ use super::branch::{
     Message, Says, cap, each, finding, goes_on_from, instructions, is_dispatch, rounded, ways, weights,
 };
 use crate::finding::{Finding, Hit};
-use crate::lanes::function::Branch;
+use crate::lanes::branch::Branch;
 use crate::lanes::verdict::{Advice, Judgement, Verdict};
 
 /// The rule has no options.

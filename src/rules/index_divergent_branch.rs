@@ -7,7 +7,8 @@ use super::branch::{
     Message, Says, cap, each, estimated, finding, instructions, is_dispatch, varies, warps_split, weights,
 };
 use crate::finding::{Finding, Hit};
-use crate::lanes::verdict::{Verdict, idle, is_mostly_one, loss};
+use crate::lanes::loss::{idle, is_mostly_one, loss};
+use crate::lanes::verdict::Verdict;
 use crate::model::percent;
 
 /// The rule has no options.

@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::discover::{self, Exclude, Input, Searched, SourceFile, Sources, check_sources};
 use crate::filter::Filter;
 use crate::join::{attach, join};
-use crate::lanes::function::Which;
+use crate::lanes::task::Which;
 use crate::model::{Arch, Report, symbol};
 use crate::output;
 use crate::rules::Context;

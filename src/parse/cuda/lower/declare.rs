@@ -58,8 +58,9 @@ impl<'u> Lowering<'_, 'u> {
             _ if !is_kernel || is_pointer || is_float || self.is_untracked(name) => Variable::UNKNOWN,
             Named::Integer(kind) => {
                 let register = self.out.register();
-                self.out.line(format_args!("ld.param.{} %v{register}, [p{position}];", kind.name()));
-                Variable { holds: Value::Register(register, kind, false), is_constant }
+                let read = kind.promoted();
+                self.out.line(format_args!("ld.param.{} %v{register}, [p{position}];", read.name()));
+                Variable { holds: self.typed(Value::Register(register, read, false), kind), is_constant }
             }
             // Of another type it is the same for all threads as well.
             _ => Variable { holds: Value::Parameter(position, 0), is_constant: true },
@@ -116,9 +117,13 @@ impl<'u> Lowering<'_, 'u> {
             return Variable::UNKNOWN;
         }
         let kind = match (kind, value) {
+            // Text and flags, mostly: what is read into one from memory decides nothing that can be told.
+            (Named::Integer(Type::I8 | Type::U8 | Type::I16 | Type::U16), None | Some(Value::Unknown)) => {
+                return Variable::UNKNOWN;
+            }
             (Named::Integer(kind), _) => kind,
             (Named::Likely, Some(Value::Constant(_, kind) | Value::Register(_, kind, _))) => kind,
-            (Named::Likely, Some(Value::Predicate(..))) => Type::I32,
+            (Named::Likely, Some(Value::Predicate(..))) => Type::Bool,
             (Named::Likely, Some(Value::Vector(vector))) => {
                 return Variable { holds: Value::Vector(vector), is_constant: true };
             }

@@ -338,6 +338,19 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_under_another_name_is_not_followed() {
+        for before in [
+            "int m = 0; int& r = m; m = threadIdx.x % 2; r = 0;",
+            "int m = 0; auto& r = m; m = threadIdx.x % 2; r = n;",
+            "int m = 0; int &r(m), s = 2; m = threadIdx.x % 2; r = s;",
+            "int m = 0; int& r{m}; m = threadIdx.x % 2; r = n;",
+        ] {
+            assert!(!parts(before, "m"), "{before}");
+        }
+        assert!(parts("int m = threadIdx.x % 2, l = 0; int& r = l; r = 3;", "m"));
+    }
+
+    #[test]
     fn a_heavy_side_alone_is_a_note() {
         let told = |one: &str| found(&parting("", one, "").replace(" else {  }", ""));
         let long = "for (int j = 0; j < 1000; j++) o[t] += g[j] * g[t];";

@@ -93,7 +93,9 @@ impl<'u> Lowering<'_, 'u> {
                     Variable { holds: Value::Group(group), is_constant: true }
                 }
                 _ if one.is_reference => {
-                    self.alias(&one, is_constant, to);
+                    if !is_constant {
+                        self.alias(&one);
+                    }
                     match value {
                         Some(known) if is_constant => self.variable(name, kind, Some(known), true),
                         _ => Variable::UNKNOWN,
@@ -142,17 +144,14 @@ impl<'u> Lowering<'_, 'u> {
         Variable { holds: Value::Register(register, kind, is_index), is_constant }
     }
 
-    /// What a reference refers to may change under another name.
-    fn alias(&mut self, one: &Declarator, is_constant: bool, to: usize) {
-        if is_constant {
-            return;
-        }
-        let text = self.text();
-        if self.kind_at(one.next) == Some(Kind::Assign) && one.next + 2 >= to.min(one.next + 3) {
-            let name = self.tokens.get(one.next + 1).map(|token| token.of(text));
-            if let Some(name) = name {
-                self.forget(name);
-            }
+    /// What a reference refers to changes under another name from then on, so that it is not followed.
+    fn alias(&mut self, one: &Declarator) {
+        let begins = matches!(self.kind_at(one.next), Some(Kind::Assign | Kind::ParenOpen | Kind::BraceOpen));
+        let end = self.kind_at(one.next + 2);
+        let ends = end.is_none_or(|kind| matches!(kind, Kind::Comma | Kind::Semicolon) || kind.closes());
+        let name = self.word_at(one.next + 1);
+        if begins && ends && self.find(name).is_some() {
+            self.set(name, Variable::UNKNOWN);
         }
     }
 

@@ -9,6 +9,7 @@ pub mod function;
 pub mod graph;
 pub mod hints;
 pub mod lattice;
+mod left_over;
 pub mod module;
 mod op;
 pub mod region;

@@ -13,6 +13,9 @@ use crate::parse::ptx::{Cond, Op};
 /// leaves.
 const COUNTED: u64 = 1 << 21;
 
+/// Turns that are looked at, to see whether what holds of two of them, or of the last, holds of those between.
+const PROBED: [u64; 5] = [2, 3, 7, 30, 1001];
+
 /// When lanes leave a loop.
 pub(super) struct Turns {
     /// The turn that each lane leaves in, from 0.
@@ -88,8 +91,8 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// The turn in which two numbers of which one moves by a constant become equal, where lanes leave once they are. `None`
-    /// where that is not so.
+    /// The turn in which two numbers become equal that a constant moves towards each other, where lanes leave once they are.
+    /// `None` where that is not so.
     fn solved(&mut self, one: u32, exit: Exit, moving: &Moving<'_>, enters: &Value) -> Found<Option<Value>> {
         let Some((a, b, bits)) = self.left_once_equal(exit) else { return Ok(None) };
         let mut apart = |now: HashMap<Node, Value>| {
@@ -100,6 +103,14 @@ impl Evaluator<'_, '_, '_> {
         };
         let (first, second) = (apart(moving.start.clone())?, apart(moving.after(&Value::constant(1)))?);
         let whole = |value: u64| (value << (64 - bits)).cast_signed() >> (64 - bits);
+        let step = first.zip(&second, |first, second| second.wrapping_sub(first));
+        for turn in PROBED {
+            let there = apart(moving.after(&Value::constant(turn)))?;
+            let expected = first.zip(&step, |first, step| first.wrapping_add(step.wrapping_mul(turn)));
+            if !is_nowhere(&expected.zip(&there, |a, b| u64::from(whole(a) != whole(b)))) {
+                return Ok(None);
+            }
+        }
         let count = first.zip(&second, |first, second| {
             let (way, step) = (whole(first.wrapping_neg()), whole(second.wrapping_sub(first)));
             match way.checked_div(step) {
@@ -139,8 +150,8 @@ impl Evaluator<'_, '_, '_> {
             self.spend(low.size() + high.size())?;
         }
         // The test has to stay true up to there, or the count means nothing.
-        for part in [3, 6, 9] {
-            let count = low.map(|low| low * part / 10);
+        let parts = [3, 6, 9].map(|part| low.map(|low| low * part / 10));
+        for count in parts.into_iter().chain(PROBED.map(Value::constant)) {
             let staying = self.staying_at(one, exit, &moving.after(&count))?;
             let before = count.zip(&low, |count, low| u64::from(count < low));
             let wrong = before.zip(&staying, |before, staying| before & (1 - staying));
@@ -212,6 +223,22 @@ mod tests {
         let found = spread_of_count("mov.u32 %r4, %r3;", "10000", "1");
         assert!((found.share - 1.0).abs() < 1e-9, "{found:?}");
         assert!((found.trips.0 - 9999.0).abs() <= 1.0 && found.idle < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn numbers_that_do_not_near_each_other_by_a_constant_are_followed() {
+        // `for (z = t & 15; (z < 3) & 31; z++)`: lanes 0 to 2 of each half run 3, 2 and 1 turns.
+        let text = "mov.u32 %r2, %tid.x; and.b32 %r4, %r2, 15; setp.ge.s32 %p1, %r4, 3; @%p1 bra END;
+            L: neg.s32 %r9, %r9; add.s32 %r4, %r4, 1; setp.lt.s32 %p2, %r4, 3; selp.b32 %r5, 1, 0, %p2;
+            and.b32 %r6, %r5, 31; setp.ne.s32 %p3, %r6, 0; @%p3 bra L; END: ret;";
+        let found = spread_at(SHAPE, text, 1).expect("a spread");
+        assert!((found.trips.0 - 3.0).abs() < 1e-9 && (found.trips.1 - 12.0 / 32.0).abs() < 1e-9, "{found:?}");
+        assert!((found.idle - 0.875).abs() < 1e-9, "{found:?}");
+        // `do … while (++z & 4)`, from 3 to 6: 5 to 2 turns.
+        let text = "mov.u32 %r2, %tid.x; and.b32 %r4, %r2, 3; add.s32 %r4, %r4, 3;
+            L: neg.s32 %r9, %r9; add.s32 %r4, %r4, 1; and.b32 %r6, %r4, 4; setp.ne.s32 %p3, %r6, 0; @%p3 bra L; ret;";
+        let found = spread_at(SHAPE, text, 0).expect("a spread");
+        assert!((found.trips.0 - 5.0).abs() < 1e-9 && (found.trips.1 - 3.5).abs() < 1e-9, "{found:?}");
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod guards;
 pub mod hints;
 pub mod lattice;
 mod leaving;
+mod left_over;
 mod look;
 mod loops;
 pub mod loss;

@@ -263,6 +263,7 @@ impl<'m> Plan<'m> {
         let statements: Vec<u32> = branches.iter().map(|branch| branch.statement).collect();
         let locations =
             Locations::of(&self.module.text, body, &statements, &|file| self.module.is_header_of_toolkit(file));
+        super::left_over::settle(&mut branches, &locations);
         for (branch, locations) in branches.iter_mut().zip(&locations) {
             if let (Some(judgement), Some(locations)) = (&mut branch.judgement, locations) {
                 *judgement = self.of_user(*judgement, locations);

@@ -278,6 +278,69 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_holds_what_its_type_has_room_for() {
+        let is_told = |before: &str, condition: &str| {
+            let loops = ["o[q] += g[q] * 3.f;", "o[q + 3] -= g[q] + 7.f;"]
+                .map(|one| format!("for (int q = 0; q < n; q++) {one}"));
+            let helpers = "__device__ bool some(int x) { return x & 30; }\n\
+                __device__ static inline unsigned char low(int x) { return x; } __device__ int half(float x) { return x / 2; }\n\
+                template <typename T> __device__ T same(T x) { return x; }";
+            let source = format!(
+                "{helpers}\n__global__ void k(const float* g, float* o, int n, char f) {{ int t = threadIdx.x; {before}\n\
+                 if ({condition}) {{ {} }} else {{ {} }} }}",
+                loops[0], loops[1]
+            );
+            !found(&source).is_empty()
+        };
+        for (before, condition) in [
+            // Whole numbers of 8 bits, and of 16.
+            ("unsigned char c = t * 256;", "c"),
+            ("uint8_t c = 250 + t % 2; c += 6;", "c / 2"),
+            ("short s = (t % 2 + 1) << 16;", "s == 0"),
+            ("char c = t % 2 + 64; c *= 4;", "c & 3"),
+            ("", "(unsigned char)(t * 256)"),
+            ("", "(t % 2 ? f : 0) > 127"),
+            // A condition is 0 or 1.
+            ("bool b = t & 30;", "b & 2"),
+            ("bool b = t % 2; b += 5;", "b != 1"),
+            ("bool b; b = t % 2 + 4;", "b / 2"),
+            ("", "some(t % 2 * 4) & 4"),
+            ("", "low(t * 256)"),
+            ("", "static_cast<bool>(t % 2 + 1) == 0"),
+            // Halves of a floating-point number are not those of a whole one.
+            ("", "half(t) % 2"),
+        ] {
+            assert!(!is_told(before, condition), "{before} {condition}");
+        }
+        for (before, condition) in [
+            ("unsigned char c = t;", "c & 1"),
+            ("const short s = t % 2;", "s"),
+            ("char c = t % 2 * 128;", "c < 0"),
+            ("bool b = t & 1;", "b"),
+            ("bool b = t % 2 + 1; b = t % 2;", "b"),
+            ("", "some(t % 2 * 4)"),
+            ("", "low(t) % 2"),
+            ("", "same(t) % 2"),
+            ("", "max((long long)t, (1ll << 40) * (t % 2)) >> 40"),
+        ] {
+            assert!(is_told(before, condition), "{before} {condition}");
+        }
+    }
+
+    #[test]
+    fn what_changes_under_another_name_is_not_followed() {
+        for before in [
+            "int m = 0; int& r = m; m = threadIdx.x % 2; r = 0;",
+            "int m = 0; auto& r = m; m = threadIdx.x % 2; r = n;",
+            "int m = 0; int &r(m), s = 2; m = threadIdx.x % 2; r = s;",
+            "int m = 0; int& r{m}; m = threadIdx.x % 2; r = n;",
+        ] {
+            assert!(!parts(before, "m"), "{before}");
+        }
+        assert!(parts("int m = threadIdx.x % 2, l = 0; int& r = l; r = 3;", "m"));
+    }
+
+    #[test]
     fn a_heavy_side_alone_is_a_note() {
         let told = |one: &str| found(&parting("", one, "").replace(" else {  }", ""));
         let long = "for (int j = 0; j < 1000; j++) o[t] += g[j] * g[t];";

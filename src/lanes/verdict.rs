@@ -336,7 +336,9 @@ fn confidence(evidence: &Evidence) -> Confidence {
     let index = &evidence.index;
     let spread = evidence.spread.filter(|_| evidence.is_loop);
     let spreads = spread.is_some_and(|spread| spread.share >= 0.5);
-    let unclear = index.most > 0.0 && !(index.robust >= 0.5 || spreads);
+    // Lanes that leave in the first turn are no longer there in the turns that are looked at.
+    let leaves = spread.is_some_and(|spread| spread.share >= PARTED && !spread.is_fixed);
+    let unclear = (index.most > 0.0 || leaves) && !(index.robust >= 0.5 || spreads);
     let is_edge = index.mean < PARTED && !loop_parts(evidence);
     let rare = index.reached < REACHED || spread.is_some_and(|spread| spread.reached < REACHED);
     // Numbers that the caller chooses together decide more than any that are drawn can tell.
@@ -568,6 +570,20 @@ mod tests {
         let brief = Some(Spread { share: 1.0, idle: 0.5, trips: (3.0, 1.5), paid: 3.0, ..SPREAD });
         let brief = |body: f64| told(&Evidence { is_loop: true, spread: brief, body, ..evidence(tail) }).2;
         assert_eq!((brief(6.0), brief(60.0)), (Advice::Silent, Advice::Warn), "a turn or two of a short body");
+    }
+
+    #[test]
+    fn lanes_that_some_numbers_of_the_caller_part_at_once_are_a_note() {
+        // `for (…) { if (lane >= m) break; … }`: in the turns that are looked at, those that leave have left.
+        let gone = Split { reached: 1.0, ..Split::default() };
+        let leaves = |spread: Spread| {
+            let spread = Some(Spread { idle: 0.3, trips: (8.0, 5.0), paid: 8.0, ..spread });
+            told(&Evidence { is_loop: true, spread, ..evidence(gone) })
+        };
+        let few = Spread { share: 0.27, is_fixed: false, ..SPREAD };
+        assert_eq!(leaves(few), (Verdict::DivergentIndex, Confidence::Low, Advice::Note));
+        assert_eq!(leaves(Spread { is_fixed: true, ..few }).2, Advice::Warn);
+        assert_eq!(leaves(Spread { share: 0.6, ..few }).2, Advice::Warn);
     }
 
     #[test]

@@ -204,7 +204,10 @@ impl Evaluator<'_, '_, '_> {
         let mut at = block;
         while let Some(above) = cfg.idom(at) {
             let level = self.level_of_block(above);
-            if let Some(known) = self.memo(level).active.get(&above) {
+            // What is active in a loop is not so after it.
+            if cfg.left_between(above, block).is_none()
+                && let Some(known) = self.memo(level).active.get(&above)
+            {
                 active = known.clone();
                 break;
             }
@@ -223,7 +226,7 @@ impl Evaluator<'_, '_, '_> {
                 active = active.zip(&alive, |a, b| a & b);
             }
             self.spend(active.size())?;
-            // What is active in a loop is not so after it: only what lies on the way to `block` itself is kept.
+            // Only what lies on the way to `block` itself is kept.
             if here == block {
                 let memo = self.memo(level);
                 memo.size += active.size();

@@ -3,14 +3,17 @@
 use memchr::memmem;
 
 use super::super::expr::{Binary, Id, List, What};
-use super::super::lexer::Kind;
+use super::super::lexer::{Kind, Token, tokens};
 use super::super::statement::Tokens;
 use super::follow::Lowering;
-use super::value::{Group, Type, Value, Variable};
+use super::value::{Group, Named, Type, Value, Variable, named};
 use super::{Device, library};
 
 /// Bytes of a function of the file that is read in place of its call, at most.
 const SHORT: usize = 300;
+
+/// Bytes before the name of a function that its type stands in, at most.
+const TYPE: usize = 120;
 
 impl<'u> Lowering<'_, 'u> {
     pub(super) fn call(&mut self, callee: Id, arguments: List, tokens: (u32, u32)) -> Value {
@@ -289,7 +292,7 @@ impl<'u> Lowering<'_, 'u> {
             (b"min" | b"umin", [a, b]) => self.chosen(Binary::Less, *a, *b),
             (b"max" | b"umax", [a, b]) => self.chosen(Binary::Greater, *a, *b),
             (b"__mul24" | b"__umul24", [a, b]) => self.binary(Binary::Multiply, *a, *b),
-            (b"abs", [a]) => self.counted("abs.s32", *a),
+            (b"abs", [a]) if !self.type_of(*a).is_wide() => self.counted("abs.s32", *a),
             (b"__popc", [a]) => self.counted("popc.b32", *a),
             (b"__clz", [a]) => self.counted("clz.b32", *a),
             (b"__ffs", [a]) => self.first_set(*a),
@@ -321,8 +324,9 @@ impl<'u> Lowering<'_, 'u> {
             return Value::Constant(number, kind);
         }
         let condition = self.binary(op, a, b);
-        let (Value::Predicate(predicate, is_index), Some((one, kind, _)), Some((two, ..))) =
-            (condition, self.integer(a), self.integer(b))
+        let kind = self.type_of(a).with(self.type_of(b));
+        let (Value::Predicate(predicate, is_index), Some((one, _)), Some((two, _))) =
+            (condition, self.integer_as(a, kind), self.integer_as(b, kind))
         else {
             return Value::Unknown;
         };
@@ -332,7 +336,7 @@ impl<'u> Lowering<'_, 'u> {
     }
 
     fn counted(&mut self, op: &str, value: Value) -> Value {
-        let Some((register, _, is_index)) = self.integer(value) else {
+        let Some((register, is_index)) = self.integer_as(value, Type::I32) else {
             self.out.fill(1);
             return Value::Unknown;
         };
@@ -346,6 +350,7 @@ impl<'u> Lowering<'_, 'u> {
         let reversed = self.counted("brev.b32", value);
         let zeros = self.counted("clz.b32", reversed);
         let place = self.binary(Binary::Add, zeros, Value::Constant(1, Type::I32));
+        let value = self.typed(value, Type::I32);
         let none = self.binary(Binary::Equal, value, Value::Constant(0, Type::I32));
         let (Value::Predicate(none, _), Value::Register(place, kind, is_index)) = (none, place) else {
             return Value::Unknown;
@@ -441,14 +446,16 @@ impl<'u> Lowering<'_, 'u> {
         }
         let count = tokens.len();
         let mut names = Vec::new();
-        for (at, declaration) in self.file.tokens(&one.parameters).split(|token| token.kind == Kind::Comma).enumerate()
-        {
+        let parameters = self.file.tokens(&one.parameters);
+        for (at, declaration) in parameters.split(|token| token.kind == Kind::Comma).enumerate() {
             if declaration.is_empty() {
                 continue;
             }
             let end = declaration.iter().position(|token| token.kind == Kind::Assign).unwrap_or(declaration.len());
-            let name = declaration[..end].iter().rev().find(|token| token.kind == Kind::Word)?.of(text);
-            names.push((name, values.get(at).copied().unwrap_or(Value::Unknown)));
+            let name = declaration[..end].iter().rposition(|token| token.kind == Kind::Word)?;
+            let value = values.get(at).copied().unwrap_or(Value::Unknown);
+            let value = self.converted(value, &declaration[..name]);
+            names.push((declaration[name].of(text), value));
         }
         let outer = self.enter(tokens);
         self.inlined += 1;
@@ -458,7 +465,23 @@ impl<'u> Lowering<'_, 'u> {
         let value = self.evaluate((1, count - 1));
         self.inlined -= 1;
         self.leave_inlined(outer);
-        Some(value)
+        Some(self.converted(value, &returned(text, one)))
+    }
+
+    /// A value as one of the type that tokens name: that of a parameter, or of what a function returns.
+    fn converted(&mut self, value: Value, kind: &[Token]) -> Value {
+        let text = self.text();
+        if kind.iter().any(|token| token.kind == Kind::Star) {
+            return Value::Unknown;
+        }
+        let is_left_out = |word: &[u8]| matches!(word, b"inline" | b"extern") || word.starts_with(b"__");
+        let words = || kind.iter().filter(|token| token.kind == Kind::Word).map(|token| token.of(text));
+        match named(words().filter(|word| !is_left_out(word))) {
+            Named::Integer(kind) => self.typed(value, kind),
+            _ if words().any(|word| matches!(word, b"float" | b"double" | b"half" | b"__half")) => Value::Unknown,
+            // What a template makes of it, or a group.
+            _ => value,
+        }
     }
 
     /// `asm`: what it writes is unknown, unless it reads the number of the lane or the warp.
@@ -510,6 +533,21 @@ impl<'u> Lowering<'_, 'u> {
             }
         }
     }
+}
+
+/// The tokens of the type that a function returns, as far as they stand right before its name.
+fn returned(text: &[u8], one: &Device) -> Vec<Token> {
+    let before = text.get(..one.name.start).unwrap_or_default();
+    let is_end = |byte: &u8| matches!(byte, b';' | b'{' | b'}' | b'>' | b')' | b':' | b'"' | b'/' | b'\\');
+    let from = before
+        .iter()
+        .rev()
+        .take(TYPE)
+        .position(is_end)
+        .map_or(before.len().saturating_sub(TYPE), |at| before.len() - at);
+    let mut found = Vec::new();
+    tokens(text, from, before.len(), &mut found);
+    found
 }
 
 /// Whether the text of an `asm` holds a barrier for the whole block: number 0, without a number of threads.

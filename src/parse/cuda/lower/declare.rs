@@ -58,8 +58,9 @@ impl<'u> Lowering<'_, 'u> {
             _ if !is_kernel || is_pointer || is_float || self.is_untracked(name) => Variable::UNKNOWN,
             Named::Integer(kind) => {
                 let register = self.out.register();
-                self.out.line(format_args!("ld.param.{} %v{register}, [p{position}];", kind.name()));
-                Variable { holds: Value::Register(register, kind, false), is_constant }
+                let read = kind.promoted();
+                self.out.line(format_args!("ld.param.{} %v{register}, [p{position}];", read.name()));
+                Variable { holds: self.typed(Value::Register(register, read, false), kind), is_constant }
             }
             // Of another type it is the same for all threads as well.
             _ => Variable { holds: Value::Parameter(position, 0), is_constant: true },
@@ -92,7 +93,9 @@ impl<'u> Lowering<'_, 'u> {
                     Variable { holds: Value::Group(group), is_constant: true }
                 }
                 _ if one.is_reference => {
-                    self.alias(&one, is_constant, to);
+                    if !is_constant {
+                        self.alias(&one);
+                    }
                     match value {
                         Some(known) if is_constant => self.variable(name, kind, Some(known), true),
                         _ => Variable::UNKNOWN,
@@ -116,9 +119,13 @@ impl<'u> Lowering<'_, 'u> {
             return Variable::UNKNOWN;
         }
         let kind = match (kind, value) {
+            // Text and flags, mostly: what is read into one from memory decides nothing that can be told.
+            (Named::Integer(Type::I8 | Type::U8 | Type::I16 | Type::U16), None | Some(Value::Unknown)) => {
+                return Variable::UNKNOWN;
+            }
             (Named::Integer(kind), _) => kind,
             (Named::Likely, Some(Value::Constant(_, kind) | Value::Register(_, kind, _))) => kind,
-            (Named::Likely, Some(Value::Predicate(..))) => Type::I32,
+            (Named::Likely, Some(Value::Predicate(..))) => Type::Bool,
             (Named::Likely, Some(Value::Vector(vector))) => {
                 return Variable { holds: Value::Vector(vector), is_constant: true };
             }
@@ -137,17 +144,14 @@ impl<'u> Lowering<'_, 'u> {
         Variable { holds: Value::Register(register, kind, is_index), is_constant }
     }
 
-    /// What a reference refers to may change under another name.
-    fn alias(&mut self, one: &Declarator, is_constant: bool, to: usize) {
-        if is_constant {
-            return;
-        }
-        let text = self.text();
-        if self.kind_at(one.next) == Some(Kind::Assign) && one.next + 2 >= to.min(one.next + 3) {
-            let name = self.tokens.get(one.next + 1).map(|token| token.of(text));
-            if let Some(name) = name {
-                self.forget(name);
-            }
+    /// What a reference refers to changes under another name from then on, so that it is not followed.
+    fn alias(&mut self, one: &Declarator) {
+        let begins = matches!(self.kind_at(one.next), Some(Kind::Assign | Kind::ParenOpen | Kind::BraceOpen));
+        let end = self.kind_at(one.next + 2);
+        let ends = end.is_none_or(|kind| matches!(kind, Kind::Comma | Kind::Semicolon) || kind.closes());
+        let name = self.word_at(one.next + 1);
+        if begins && ends && self.find(name).is_some() {
+            self.set(name, Variable::UNKNOWN);
         }
     }
 

@@ -189,13 +189,57 @@ impl<'u> Lowering<'_, 'u> {
             return self.integer(Value::Constant(to.wrapped(number), to)).map(|(register, ..)| (register, false));
         }
         let (register, from, is_index) = self.integer(value)?;
-        if from.is_wide() == to.is_wide() {
+        if to.holds(from) && from.is_wide() == to.is_wide() || matches!(value, Value::Predicate(..)) && !to.is_wide() {
             return Some((register, is_index));
         }
+        if to == Type::Bool {
+            return Some((self.truth_of(register, from), is_index));
+        }
+        let same_width = if from.is_wide() == to.is_wide() { register } else { self.widened(register, from, to) };
+        Some((self.narrowed(same_width, to), is_index))
+    }
+
+    /// 1 where a register is not 0, else 0.
+    fn truth_of(&mut self, register: u32, kind: Type) -> u32 {
+        let (predicate, truth) = (self.out.predicate(), self.out.register());
+        self.out.line(format_args!("setp.ne.{} %p{predicate}, %v{register}, 0;", kind.name()));
+        self.out.line(format_args!("selp.b32 %v{truth}, 1, 0, %p{predicate};"));
+        truth
+    }
+
+    /// A register of 32 bits as one of 64, or the other way around.
+    fn widened(&mut self, register: u32, from: Type, to: Type) -> u32 {
         let converted = self.out.register();
-        let (to, from) = (to.name(), from.name());
-        self.out.line(format_args!("cvt.{to}.{from} %v{converted}, %v{register};"));
-        Some((converted, is_index))
+        self.out.line(format_args!("cvt.{}.{} %v{converted}, %v{register};", to.name(), from.name()));
+        converted
+    }
+
+    /// What is left of a register in a type of fewer bits.
+    fn narrowed(&mut self, register: u32, to: Type) -> u32 {
+        let bits = 8 * to.bytes();
+        if bits >= 32 {
+            return register;
+        }
+        let narrow = self.out.register();
+        if to.is_signed() {
+            let above = 32 - bits;
+            self.out.line(format_args!("shl.b32 %v{narrow}, %v{register}, {above};"));
+            self.out.line(format_args!("shr.s32 %v{narrow}, %v{narrow}, {above};"));
+        } else {
+            self.out.line(format_args!("and.b32 %v{narrow}, %v{register}, {};", (1_u32 << bits) - 1));
+        }
+        narrow
+    }
+
+    /// A value as one of a type, as far as it is known.
+    pub(super) fn typed(&mut self, value: Value, kind: Type) -> Value {
+        if let Value::Constant(number, _) = value {
+            return Value::Constant(kind.wrapped(number), kind);
+        }
+        match self.integer_as(value, kind) {
+            Some((register, is_index)) => Value::Register(register, kind, is_index),
+            None => Value::Unknown,
+        }
     }
 
     /// A predicate that holds where a value is not 0; or whether that is so for all.
@@ -413,7 +457,7 @@ impl<'u> Lowering<'_, 'u> {
         Value::Register(chosen, kind, decides || a || b)
     }
 
-    fn type_of(&self, value: Value) -> Type {
+    pub(super) fn type_of(&self, value: Value) -> Type {
         match value {
             Value::Constant(_, kind) | Value::Register(_, kind, _) => kind,
             _ => Type::I32,
@@ -430,11 +474,7 @@ impl<'u> Lowering<'_, 'u> {
             _ if !is_plain => Value::Unknown,
             (_, Value::Unknown | Value::Group(_) | Value::Vector(_)) => Value::Unknown,
             _ if is_bool => self.binary(Binary::NotEqual, value, Value::Constant(0, Type::I32)),
-            (Named::Integer(kind), Value::Constant(value, _)) => Value::Constant(kind.wrapped(value), kind),
-            (Named::Integer(kind), _) => match self.integer_as(value, kind) {
-                Some((register, is_index)) => Value::Register(register, kind, is_index),
-                None => Value::Unknown,
-            },
+            (Named::Integer(kind), _) => self.typed(value, kind),
             (Named::Likely, value) => value,
             (Named::Other, _) => {
                 self.out.fill(1);
@@ -453,8 +493,7 @@ impl<'u> Lowering<'_, 'u> {
         match (tokens, named(words)) {
             ([token], _) if matches!(token.of(text), b"float") => Value::Constant(4, Type::U64),
             ([token], _) if matches!(token.of(text), b"double") => Value::Constant(8, Type::U64),
-            ([token], _) if matches!(token.of(text), b"char" | b"bool") => Value::Constant(1, Type::U64),
-            (_, Named::Integer(kind)) => Value::Constant(if kind.is_wide() { 8 } else { 4 }, Type::U64),
+            (_, Named::Integer(kind)) => Value::Constant(i64::from(kind.bytes()), Type::U64),
             _ => Value::Unknown,
         }
     }
@@ -501,7 +540,7 @@ impl<'u> Lowering<'_, 'u> {
             return Value::Unknown;
         }
         let is_shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
-        let kind = if is_shift { self.type_of(one) } else { self.type_of(one).with(self.type_of(two)) };
+        let kind = if is_shift { self.type_of(one).promoted() } else { self.type_of(one).with(self.type_of(two)) };
         if let (Binary::Divide | Binary::Remainder, Value::Constant(by, _)) = (op, two)
             && let Some(value) = self.divided(op, one, by, kind)
         {

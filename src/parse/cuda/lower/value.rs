@@ -1,8 +1,13 @@
 //! What is known of the value of an expression.
 
-/// The type of an integer.
+/// The type of an integer. One that is narrower than an `int` stands in a register as the `int` that C++ makes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
+    Bool,
+    I8,
+    U8,
+    I16,
+    U16,
     I32,
     U32,
     I64,
@@ -10,13 +15,27 @@ pub(super) enum Type {
 }
 
 impl Type {
+    /// The type that C++ computes with.
+    pub(super) fn promoted(self) -> Type {
+        if self.bytes() < 4 { Type::I32 } else { self }
+    }
+
+    pub(super) fn bytes(self) -> u32 {
+        match self {
+            Type::Bool | Type::I8 | Type::U8 => 1,
+            Type::I16 | Type::U16 => 2,
+            Type::I32 | Type::U32 => 4,
+            Type::I64 | Type::U64 => 8,
+        }
+    }
+
     /// As PTX spells it.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Type::I32 => "s32",
+        match self.promoted() {
             Type::U32 => "u32",
             Type::I64 => "s64",
             Type::U64 => "u64",
+            _ => "s32",
         }
     }
 
@@ -26,20 +45,31 @@ impl Type {
     }
 
     pub(super) fn is_wide(self) -> bool {
-        matches!(self, Type::I64 | Type::U64)
+        self.bytes() == 8
     }
 
     pub(super) fn is_signed(self) -> bool {
-        matches!(self, Type::I32 | Type::I64)
+        matches!(self, Type::I8 | Type::I16 | Type::I32 | Type::I64)
+    }
+
+    /// Whether a variable of this type holds all values of another.
+    pub(super) fn holds(self, other: Type) -> bool {
+        match (self, other) {
+            (one, two) if one == two => true,
+            (Type::Bool, _) => false,
+            (_, Type::Bool) => true,
+            _ => self.bytes() > other.bytes() && (self.is_signed() || !other.is_signed()),
+        }
     }
 
     /// The type in which C++ computes with two.
     pub(super) fn with(self, other: Type) -> Type {
-        match (self.is_wide(), other.is_wide()) {
-            (true, false) => self,
-            (false, true) => other,
-            _ if self.is_signed() => other,
-            _ => self,
+        let (one, two) = (self.promoted(), other.promoted());
+        match (one.is_wide(), two.is_wide()) {
+            (true, false) => one,
+            (false, true) => two,
+            _ if one.is_signed() => two,
+            _ => one,
         }
     }
 
@@ -47,6 +77,11 @@ impl Type {
     pub(super) fn wrapped(self, value: i64) -> i64 {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "this is what C++ does")]
         match self {
+            Type::Bool => i64::from(value != 0),
+            Type::I8 => i64::from(value as i8),
+            Type::U8 => i64::from(value as u8),
+            Type::I16 => i64::from(value as i16),
+            Type::U16 => i64::from(value as u16),
             Type::I32 => i64::from(value as i32),
             Type::U32 => i64::from(value as u32),
             Type::I64 | Type::U64 => value,
@@ -120,35 +155,59 @@ pub(super) enum Named {
 
 /// The type that words name.
 pub(super) fn named<'w>(words: impl Iterator<Item = &'w [u8]>) -> Named {
-    let (mut is_unsigned, mut longs, mut is_integer, mut likely) = (false, 0, false, false);
+    let (mut is_unsigned, mut is_signed, mut longs, mut likely) = (false, false, 0, false);
+    let mut kind = None;
     for word in words {
         match word {
             b"const" | b"constexpr" | b"volatile" | b"static" | b"register" | b"typename" | b"__restrict__"
-            | b"__device__" => {}
-            b"unsigned" | b"uint" => (is_unsigned, is_integer) = (true, true),
-            b"int" | b"signed" | b"bool" => is_integer = true,
-            b"long" => {
-                longs += 1;
-                is_integer = true;
-            }
-            b"uint32_t" | b"u32" | b"uint_t" => return Named::Integer(Type::U32),
-            b"int32_t" | b"i32" => return Named::Integer(Type::I32),
-            b"uint64_t" | b"size_t" | b"ulong" | b"uintptr_t" | b"u64" => return Named::Integer(Type::U64),
-            b"int64_t" | b"ptrdiff_t" | b"ssize_t" | b"i64" => return Named::Integer(Type::I64),
+            | b"__device__" | b"std" | b"cuda" => {}
+            b"unsigned" => is_unsigned = true,
+            b"signed" => is_signed = true,
+            b"long" => longs += 1,
+            b"int" => kind = kind.or(Some(Type::I32)),
+            b"char" => kind = Some(Type::I8),
+            b"short" => kind = Some(Type::I16),
             b"auto" => likely = true,
-            b"float" | b"double" | b"half" | b"char" | b"short" | b"void" | b"__half" => return Named::Other,
-            b"std" | b"cuda" => {}
-            _ if is_likely(word) => likely = true,
-            _ => return Named::Other,
+            _ => match of_one_word(word) {
+                Some(known) => kind = Some(known),
+                None if is_likely(word) => likely = true,
+                None => return Named::Other,
+            },
         }
     }
-    match (is_integer, longs > 0, is_unsigned) {
-        (true, false, false) => Named::Integer(Type::I32),
-        (true, false, true) => Named::Integer(Type::U32),
-        (true, true, false) => Named::Integer(Type::I64),
-        (true, true, true) => Named::Integer(Type::U64),
-        _ if likely => Named::Likely,
-        _ => Named::Other,
+    let is_integer = kind.is_some() || is_unsigned || is_signed || longs > 0;
+    let kind = if longs > 0 { Type::I64 } else { kind.unwrap_or(Type::I32) };
+    match (is_integer, likely) {
+        (true, _) if is_unsigned => Named::Integer(without_sign(kind)),
+        (true, _) => Named::Integer(kind),
+        (false, true) => Named::Likely,
+        (false, false) => Named::Other,
+    }
+}
+
+/// The integer type that one word names.
+fn of_one_word(word: &[u8]) -> Option<Type> {
+    Some(match word {
+        b"bool" => Type::Bool,
+        b"int8_t" => Type::I8,
+        b"uint8_t" | b"uchar" | b"u8" => Type::U8,
+        b"int16_t" | b"i16" => Type::I16,
+        b"uint16_t" | b"ushort" | b"u16" => Type::U16,
+        b"int32_t" | b"i32" => Type::I32,
+        b"uint" | b"uint32_t" | b"u32" | b"uint_t" => Type::U32,
+        b"int64_t" | b"ptrdiff_t" | b"ssize_t" | b"i64" => Type::I64,
+        b"uint64_t" | b"size_t" | b"ulong" | b"uintptr_t" | b"u64" => Type::U64,
+        _ => return None,
+    })
+}
+
+fn without_sign(kind: Type) -> Type {
+    match kind {
+        Type::I8 => Type::U8,
+        Type::I16 => Type::U16,
+        Type::I32 => Type::U32,
+        Type::I64 => Type::U64,
+        other => other,
     }
 }
 
@@ -214,9 +273,14 @@ mod tests {
         assert_eq!(of("const unsigned int"), Named::Integer(Type::U32));
         assert_eq!(of("unsigned long long"), Named::Integer(Type::U64));
         assert_eq!(of("std size_t"), Named::Integer(Type::U64));
+        assert_eq!(of("unsigned char"), Named::Integer(Type::U8));
+        assert_eq!(of("short int"), Named::Integer(Type::I16));
+        assert_eq!(of("unsigned short"), Named::Integer(Type::U16));
+        assert_eq!(of("const bool"), Named::Integer(Type::Bool));
         assert_eq!(of("auto"), Named::Likely);
         assert_eq!(of("IndexType"), Named::Likely);
         assert_eq!(of("float"), Named::Other);
+        assert_eq!(of("long double"), Named::Other);
         assert_eq!(of("T"), Named::Other);
     }
 }

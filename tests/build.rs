@@ -468,9 +468,11 @@ fn parallel_builds_of_make_and_ninja_are_read_whole() {
         };
         let built = build(warplint(&["-f", "json"]).env("CLICOLOR_FORCE", "1"));
         let report: Value = serde_json::from_slice(&built.stdout).expect("a JSON report");
-        let known = |kernel: &Value| kernel["registers"].is_u64() && kernel["ambiguous"] == false;
+        // Jobs of make that write at the same time may mix their figures up, which then are marked; none is lost.
+        let is_read = |kernel: &Value| kernel["registers"].is_u64() || kernel["ambiguous"] == true;
         let kernels = report["kernels"].as_array().expect("kernels");
-        assert_eq!(kernels.iter().filter(|kernel| known(kernel)).count(), 7, "{builder}: {}", lossy(&built.stderr));
+        assert_eq!(kernels.iter().filter(|kernel| is_read(kernel)).count(), 7, "{builder}: {}", lossy(&built.stderr));
+        assert!(builder == "make" || kernels.iter().all(|kernel| kernel["ambiguous"] == false), "ninja mixes none");
         assert!(rules_of(&built.stdout).contains(&"register-spill".to_owned()));
         assert_eq!(built.status.code(), Some(1), "{builder}");
         if builder == "ninja" {

@@ -455,6 +455,15 @@ fn project(name: &str, nvcc: &Path) -> PathBuf {
     folder
 }
 
+/// Whether jobs that wrote at the same time began a kernel before the figures of another one had come, as those of make may.
+fn is_mixed(log: &str) -> bool {
+    let mut open = 0;
+    log.lines().any(|line| {
+        open += i32::from(line.contains("Compiling entry function")) - i32::from(line.contains(": Used "));
+        open > 1
+    })
+}
+
 #[test]
 fn parallel_builds_of_make_and_ninja_are_read_whole() {
     const NAME: &str = "parallel_builds_of_make_and_ninja_are_read_whole";
@@ -468,11 +477,11 @@ fn parallel_builds_of_make_and_ninja_are_read_whole() {
         };
         let built = build(warplint(&["-f", "json"]).env("CLICOLOR_FORCE", "1"));
         let report: Value = serde_json::from_slice(&built.stdout).expect("a JSON report");
-        // Jobs of make that write at the same time may mix their figures up, which then are marked; none is lost.
-        let is_read = |kernel: &Value| kernel["registers"].is_u64() || kernel["ambiguous"] == true;
         let kernels = report["kernels"].as_array().expect("kernels");
-        assert_eq!(kernels.iter().filter(|kernel| is_read(kernel)).count(), 7, "{builder}: {}", lossy(&built.stderr));
-        assert!(builder == "make" || kernels.iter().all(|kernel| kernel["ambiguous"] == false), "ninja mixes none");
+        let read = kernels.iter().filter(|kernel| kernel["registers"].is_u64()).count();
+        assert_eq!(read, 7, "{builder}: {}", lossy(&built.stderr));
+        let is_sure = kernels.iter().all(|kernel| kernel["ambiguous"] == false);
+        assert!(is_sure || is_mixed(&lossy(&built.stderr)), "{builder}: {}", lossy(&built.stderr));
         assert!(rules_of(&built.stdout).contains(&"register-spill".to_owned()));
         assert_eq!(built.status.code(), Some(1), "{builder}");
         if builder == "ninja" {

@@ -142,16 +142,8 @@ fn is_located(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{MessageKind, Report};
-    use crate::parse::{Echo, EchoMode, read_log};
-
-    fn read(log: &str) -> Report {
-        let mut report = Report::default();
-        let mut sink = std::io::sink();
-        read_log(&mut log.as_bytes(), "x.log", &mut report, &mut Echo::new(EchoMode::None, &mut sink))
-            .expect("a log in memory");
-        report
-    }
+    use crate::model::MessageKind;
+    use crate::parse::testing::read;
 
     /// What `log` tells: every kernel with its figures, every message with its kernel.
     fn facts(log: &str) -> Vec<String> {

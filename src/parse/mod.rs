@@ -21,6 +21,8 @@ mod reader;
 mod record;
 mod scan;
 mod sentences;
+#[cfg(test)]
+mod testing;
 mod usage;
 mod wrapped;
 

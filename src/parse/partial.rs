@@ -281,16 +281,8 @@ pub(super) fn is_one_word(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Bytes, Message, MessageKind, Report};
-    use crate::parse::{Echo, EchoMode, read_log};
-
-    fn read(log: &str) -> Report {
-        let mut report = Report::default();
-        let mut sink = std::io::sink();
-        read_log(&mut log.as_bytes(), "x.log", &mut report, &mut Echo::new(EchoMode::None, &mut sink))
-            .expect("a log in memory");
-        report
-    }
+    use crate::model::{Bytes, Message, MessageKind};
+    use crate::parse::testing::read;
 
     /// The kernels of `log`: name, registers, stack, whether all of that is sure.
     fn kernels(log: &str) -> Vec<(String, Option<u32>, Option<u32>, bool)> {

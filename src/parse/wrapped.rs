@@ -163,16 +163,8 @@ impl WrappedMessage {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{MessageKind, Report};
-    use crate::parse::{Echo, EchoMode, read_log};
-
-    fn read(log: &str) -> Report {
-        let mut report = Report::default();
-        let mut sink = std::io::sink();
-        read_log(&mut log.as_bytes(), "x.log", &mut report, &mut Echo::new(EchoMode::None, &mut sink))
-            .expect("a log in memory");
-        report
-    }
+    use crate::model::MessageKind;
+    use crate::parse::testing::read;
 
     /// What the messages of `log` are, and whose.
     fn said(log: &str) -> Vec<(MessageKind, String)> {

@@ -341,6 +341,22 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_a_block_hides_the_one_outside_whatever_stands_before_its_type() {
+        let inner = |declaration: &str| {
+            let side = "for (int j = 0; j < 9; j++) o[j] = o[j + 1] * 2.f;";
+            !found(&format!(
+                "__global__ void k(float* o, const int* p) {{ int m = threadIdx.x & 1;\n\
+                 {{ {declaration} if (m == 1) {{ {side} }} else {{ {side} o[0] = 2.f; }} }} }}"
+            ))
+            .is_empty()
+        };
+        assert!(inner(""), "the one outside");
+        for words in ["", "const", "enum", "class", "union", "struct ns::"] {
+            assert!(!inner(&format!("{words} Side m = p[0];")), "{words}");
+        }
+    }
+
+    #[test]
     fn a_heavy_side_alone_is_a_note() {
         let told = |one: &str| found(&parting("", one, "").replace(" else {  }", ""));
         let long = "for (int j = 0; j < 1000; j++) o[t] += g[j] * g[t];";

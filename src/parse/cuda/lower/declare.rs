@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 
 use super::super::expr::angles;
 use super::super::lexer::{Kind, Token};
-use super::super::statement::{Tokens, is_attribute, is_qualifier};
+use super::super::statement::{Tokens, is_attribute, is_qualifier, is_storage};
 use super::follow::Lowering;
 use super::value::{Named, Type, Value, Variable, named};
 
@@ -169,19 +169,7 @@ impl<'u> Lowering<'_, 'u> {
                 is_named |= word == b"decltype";
                 at = self.partner(at + 1).map_or(to, |close| close + 1);
             } else if is_qualifier(word) {
-                is_named |= !matches!(
-                    word,
-                    b"const"
-                        | b"constexpr"
-                        | b"static"
-                        | b"volatile"
-                        | b"register"
-                        | b"extern"
-                        | b"typename"
-                        | b"struct"
-                        | b"__shared__"
-                        | b"__restrict__"
-                );
+                is_named |= !is_storage(word);
                 at += 1;
             } else {
                 break;

@@ -99,7 +99,8 @@ pub(in super::super) fn is_qualifier(word: &[u8]) -> bool {
         )
 }
 
-fn is_storage(word: &[u8]) -> bool {
+/// Words that stand before a type and name none.
+pub(in super::super) fn is_storage(word: &[u8]) -> bool {
     matches!(
         word,
         b"const"

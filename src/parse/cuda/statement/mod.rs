@@ -2,7 +2,7 @@
 
 mod declarations;
 
-pub(super) use self::declarations::{is_attribute, is_qualifier};
+pub(super) use self::declarations::{is_attribute, is_qualifier, is_storage};
 use super::directives::{Directive, directive};
 use super::lexer::{Kind, Token, partner};
 

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::scan;
 use crate::model::Toolkit;
 
 /// A pattern on bytes: the class of all digits or blanks of the world is large, and no compiler prints them.
@@ -181,8 +182,8 @@ pub(crate) fn options(text: &[u8], left: &mut usize) -> Options {
             *left += 1;
             break;
         };
-        let start = memchr::memrchr(b'\n', &rest[..at]).map_or(0, |feed| feed + 1);
-        let end = memchr::memchr(b'\n', &rest[at..]).map_or(rest.len(), |feed| at + feed);
+        let start = scan::line_start(rest, 0, at);
+        let end = scan::line_end(rest, at, rest.len());
         let command = rest[start..end].trim_ascii_end();
         options.debug |= DEBUG.is_match(command) && DEBUG.is_match(&HOST.replace_all(command, &b""[..]));
         options.separate |= SEPARATE.is_match(command);
@@ -356,7 +357,12 @@ mod tests {
             assert!(said(&format!("nvcc -c {host} -G a.cu")).debug, "{host}");
             assert!(said(&format!("nvcc -G {host} a.cu")).debug, "{host}");
         }
-        for other in ["cmake -G Ninja\nnvcc -c a.cu", "nvcc -DG -g -lineinfo -dcx -rdc=false a.cu", "gcc -G nvcc.c"] {
+        for other in [
+            "cmake -G Ninja\nnvcc -c a.cu",
+            "nvcc -c a.cu\rcmake -G Ninja",
+            "nvcc -DG -g -lineinfo -dcx -rdc=false a.cu",
+            "gcc -G nvcc.c",
+        ] {
             assert_eq!(said(other), Options::default(), "{other}");
         }
     }

@@ -44,6 +44,13 @@ static FILE: LazyLock<Regex> = LazyLock::new(|| {
     .expect("bug: the pattern is fixed")
 });
 
+/// How tools say that the system killed one of them (signal 9, which a shell tells as 137): `Killed`, `Error 137`,
+/// `# --error 0x89 --`.
+static KILLED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\bKilled\b|\b0x89\b|\b(?:[Ee]rror|status|code:?) 137\b|\bsignal:? 9\b")
+        .expect("bug: the pattern is fixed")
+});
+
 /// The source file that an error is in, where the error is of a compiler that reads such files and says so.
 fn file_of<'a>(context: &Context<'a>, message: &Message) -> Option<&'a [u8]> {
     if message.kind != MessageKind::BuildError {
@@ -100,16 +107,31 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         MessageKind::SharedTooLarge { needed, limit } => {
             shared(context, message, needed, limit, context.kernel_at(hit.because))
         }
-        MessageKind::BuildStopped => Finding::new(format!("a step of the build failed: {}", context.said(message)))
-            .help("no error of a compiler is in the log: look at the lines before this one, or at the whole output of the build"),
-        _ if is_consequence(context, message) => Finding::new(context.said(message))
-            .help("this follows from something else that failed: look at the lines before it, or at the whole output of the build"),
+        _ if is_consequence(context, message) => consequence(context, message),
         _ => match file_of(context, message) {
             Some(file) => first_of(context, message, file, hit.more),
             None => with_figures(context, message).unwrap_or_else(|| plain(context, message)),
         },
     };
     finding.label(Some(context.message_label(message, "")))
+}
+
+/// What only says that something failed, without why.
+fn consequence(context: &Context<'_>, message: &Message) -> Finding {
+    let said = context.said(message);
+    let is_step = message.kind == MessageKind::BuildStopped;
+    let finding = Finding::new(if is_step { format!("a step of the build failed: {said}") } else { said });
+    if KILLED.is_match(context.raw(message)) {
+        return finding.help(
+            "the system killed it, which it does where memory runs out: build fewer files at once (`make -j`, MAX_JOBS, \
+             `nvcc --threads`), or with more memory",
+        );
+    }
+    finding.help(if is_step {
+        "no error of a compiler is in the log: look at the lines before this one, or at the whole output of the build"
+    } else {
+        "this follows from something else that failed: look at the lines before it, or at the whole output of the build"
+    })
 }
 
 /// The first error of a source file, with the number of those that come after it.
@@ -495,6 +517,25 @@ nvlink error   : entry function '__omptgt__0_aa01_804_' with max regcount of 24 
         ] {
             assert_eq!(one(&format!("{line}\n")), format!("error: {words}"));
             assert!(helps(RULE, line)[0].contains(advice), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_the_system_killed_wants_memory() {
+        for line in [
+            "Killed",
+            "make[2]: *** [CMakeFiles/a.dir/build.make:76: a.o] Error 137",
+            "make: *** [Makefile:4: a.o] Killed",
+            "# --error 0x89 --",
+            "ERROR: process \"/bin/sh -c make\" did not complete successfully: exit code: 137",
+            "CalledProcessError: Command '['ptxas']' returned non-zero exit status 137.",
+        ] {
+            assert!(helps(RULE, line)[0].contains("MAX_JOBS"), "{line}");
+        }
+        for line in
+            ["make: *** [Makefile:4: a.o] Error 2", "# --error 0xff --", "make: *** [Makefile:137: a.o] Error 1"]
+        {
+            assert!(!helps(RULE, line)[0].contains("MAX_JOBS"), "{line}");
         }
     }
 

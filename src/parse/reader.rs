@@ -53,6 +53,8 @@ pub(super) struct LineReader<'r> {
     met_records: bool,
     /// A message was read behind padding that hides it from the usual search.
     met_damage: bool,
+    /// What the last warning at a place of a PTX file said, from the `;` behind its place on: builds say the same of each file.
+    said_again: Vec<u8>,
     /// Another message follows the one at hand on its line.
     pub(super) glue: Option<Glue>,
     /// The last line of the log lacks its end.
@@ -96,6 +98,7 @@ impl<'r> LineReader<'r> {
             frame_for: 0,
             met_records: false,
             met_damage: false,
+            said_again: Vec::new(),
             glue: None,
             cut: false,
             scratch: Vec::new(),
@@ -155,6 +158,9 @@ impl<'r> LineReader<'r> {
         }
         if line.len() >= LONG_LINE {
             self.note_long_line(at, line);
+        }
+        if self.counts_again(at, line) {
+            return Understood::Message;
         }
         let line = &line[..line.len().min(LONG_LINE)];
         self.frame_for = self.frame_for.saturating_sub(1);

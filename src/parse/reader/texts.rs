@@ -9,6 +9,9 @@ use crate::parse::sentences::{self, GoesOn};
 use crate::parse::wrapped::WrappedMessage;
 use crate::parse::{clean, scan};
 
+/// Longest warning that is recognised when it is said again of another place.
+const LONG_AGAIN: usize = 512;
+
 /// Longest text of a message that is kept: a sentence, and a name that it may hold.
 const LONG_TEXT: usize = 8192;
 
@@ -49,7 +52,7 @@ impl LineReader<'_> {
         let key_at = if severity >= Severity::Error { at } else { at.after(lead.len()) };
         let key_id = self.assembler.repeat(key, weight, || self.position.place(key_at));
         if key_id.is_none() && severity < Severity::Error {
-            return;
+            return self.expect_again(line, lead, text);
         }
         let said = Said::new(severity, lead, text);
         let Some(reading) = message::read(severity, said.text) else { return };
@@ -61,6 +64,31 @@ impl LineReader<'_> {
             self.keep_said(said, reading, key, key_id, place);
         }
         self.keep_warned(said, place, true);
+    }
+
+    /// Keeps in mind how a line ends that was no more than another place of a warning that is counted.
+    fn expect_again(&mut self, line: &[u8], lead: &[u8], text: &[u8]) {
+        let Some(place) = lead.strip_suffix(LOCATED) else { return };
+        let again = &line[place.len()..];
+        if is_place(place) && again.len() <= LONG_AGAIN && again.len() == LOCATED.len() + text.len() {
+            self.said_again.clear();
+            self.said_again.extend_from_slice(again);
+        }
+    }
+
+    /// Counts a warning that was counted before, if `line` is that one of another place and nothing that is open has a claim
+    /// on it.
+    pub(super) fn counts_again(&mut self, at: At<'_>, line: &[u8]) -> bool {
+        if self.said_again.is_empty() || self.wants_every_line() {
+            return false;
+        }
+        let Some(place) = line.strip_suffix(self.said_again.as_slice()) else { return false };
+        if !is_place(place) {
+            return false;
+        }
+        let lead = place.len() + LOCATED.len();
+        self.assembler.repeat(&line[lead..], Weight::Other, || self.position.place(at.after(lead)));
+        true
     }
 
     /// Whether information tells nothing that a person acts on, or is cut off before it does.
@@ -133,6 +161,14 @@ impl LineReader<'_> {
     }
 }
 
+/// What stands between the place of a warning in a PTX file and what it says.
+const LOCATED: &[u8] = b"; warning : ";
+
+/// Whether this is `ptxas x.ptx, line 8`, as ptxas writes it.
+fn is_place(text: &[u8]) -> bool {
+    text.starts_with(b"ptxas ") && memchr::memchr3(b':', 0x1b, b'&', text).is_none()
+}
+
 /// The text of a message without what terminals and browsers did to it, if they did.
 fn clean_text(text: &[u8]) -> Option<Vec<u8>> {
     if clean::holds_markup(text) {
@@ -176,10 +212,33 @@ pub(in crate::parse) struct Lead {
 }
 
 /// The sentence that is kept without its name, if `text` is one.
-fn repeated_sentence(severity: Severity, text: &[u8]) -> Option<Sentence<'_>> {
+pub(super) fn repeated_sentence(severity: Severity, text: &[u8]) -> Option<Sentence<'_>> {
     (severity < Severity::Error && text.len() <= LONG_TEXT).then(|| message::sentence(text)).flatten()
 }
 
 fn weight_of(severity: Severity) -> Weight {
     if severity >= Severity::Error { Weight::Error } else { Weight::Other }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Bytes;
+    use crate::parse::testing::read;
+
+    #[test]
+    fn a_warning_of_many_files_is_one_whatever_stands_between_and_in_its_places() {
+        let said = "warning : Setting maxrregcount larger than the limit is not allowed";
+        let log = format!(
+            "ptxas a.ptx, line 3; {said}\nptxas a.ptx, line 4; {said}\nptxas b.ptx, line 4; {said}\r\nmake: x\n\
+             ptxas \u{1b}[1mc.ptx\u{1b}[0m, line 4; {said}\n[2/9] ptxas c.ptx, line 4; {said}\n\
+             ptxas info    : Compiling entry function 'k' for 'sm_80'\n\
+             ptxas info    : Function properties for k\nptxas d.ptx, line 4; {said}\n\
+             \x20   8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\n\
+             ptxas info    : Used 20 registers\nptxas e.ptx, line 4; {said}, and more\nptxas e.ptx, line 5; {said}"
+        );
+        let report = read(&log);
+        let counts: Vec<(u32, u64)> = report.messages.iter().map(|one| (one.place.line, one.count)).collect();
+        assert_eq!(counts, [(1, 7), (12, 1)], "{:?}", report.messages);
+        assert_eq!(report.kernels[0].resources.spill_stores, Some(Bytes(4)));
+    }
 }

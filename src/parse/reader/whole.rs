@@ -1,8 +1,9 @@
 //! Takes what is whole and has nothing to do with what is open, as nearly all of a log is, without reading it line by line.
 
+use super::texts::repeated_sentence;
 use super::{At, LineReader, Understood};
 use crate::parse::assemble::Places;
-use crate::parse::envelope::{self, Severity};
+use crate::parse::envelope::{self, Envelope, Severity};
 use crate::parse::log::LONG_LINE;
 use crate::parse::{block, scan};
 
@@ -24,7 +25,18 @@ impl LineReader<'_> {
             return None;
         }
         let at = At { buffer, line: start, column: 0 };
+        if self.take_sentence(at, line, envelope) {
+            return Some((end, Understood::Message));
+        }
         Some((end, self.read_message(at, line, envelope)))
+    }
+
+    /// A sentence that is known to its end, so that nothing else can be on its line.
+    fn take_sentence(&mut self, at: At<'_>, line: &[u8], envelope: Envelope) -> bool {
+        let (lead, text) = line.split_at(envelope.text);
+        let Some(sentence) = repeated_sentence(envelope.severity, text.trim_ascii_end()) else { return false };
+        self.assembler.sentence(&sentence, lead, || self.position.place(at.after(lead.len())));
+        true
     }
 
     fn take_block(&mut self, buffer: &[u8], start: usize) -> Option<usize> {

@@ -22,7 +22,7 @@ use warplint::model::{Function, Kind, Module, Report};
 use warplint::parse::ptx::{Body, Code, read_ptx};
 use warplint::report::{Format, Layout, Style, render};
 use warplint::rules::Context;
-use warplint::settle::{Settings, activate, settle};
+use warplint::settle::{FailOn, Settings, activate, settle};
 
 type Text = Arc<Vec<u8>>;
 
@@ -69,7 +69,7 @@ fn lint(texts: &[Text]) -> usize {
     let rules = activate(&Settings::default());
     let verdict = settle(Context::new(&report, &numbers), &rules, &[]);
     let mut out = Vec::new();
-    let layout = Layout { style: Style::PLAIN, limit: 100, verbose: false, quiet: false };
+    let layout = Layout { style: Style::PLAIN, limit: 100, verbose: false, quiet: false, fail_on: FailOn::Warn };
     render(Format::Human, &verdict, &layout, &mut out).expect("memory can be written to");
     out.len()
 }

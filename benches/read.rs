@@ -10,7 +10,7 @@ use warplint::model::{Arch, Report};
 use warplint::parse::{Echo, EchoMode, read_log};
 use warplint::report::{Format, Layout, Style, render};
 use warplint::rules::Context;
-use warplint::settle::{Settings, activate, settle};
+use warplint::settle::{FailOn, Settings, activate, settle};
 
 const NOISY: &[u8] = include_bytes!("../fixtures/perf/ptxas_noisy_300k.log");
 const LONG_NAMES: &[u8] = include_bytes!("../fixtures/perf/ptxas_long_500k.log");
@@ -30,7 +30,7 @@ fn lint(log: &[u8]) -> usize {
     let rules = activate(&Settings::default());
     let verdict = settle(Context::new(&report, &numbers), &rules, &[]);
     let mut out = Vec::new();
-    let layout = Layout { style: Style::PLAIN, limit: 100, verbose: false, quiet: false };
+    let layout = Layout { style: Style::PLAIN, limit: 100, verbose: false, quiet: false, fail_on: FailOn::Warn };
     render(Format::Human, &verdict, &layout, &mut out).expect("memory can be written to");
     out.len()
 }

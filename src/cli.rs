@@ -92,7 +92,7 @@ pub struct InputArgs {
     /// Only kernels of this architecture
     #[arg(long, value_name = "ARCH")]
     pub arch: Option<String>,
-    /// Where the kernels of logs and PTX are declared and launched; repeatable [default: the folders given, and this one]
+    /// Where the kernels of logs and PTX are declared and launched; repeatable [default: the folders given; in this one declarations are looked for]
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
     /// Leave out what the configuration's `exclude` names, even files that are named here, as by pre-commit
@@ -251,7 +251,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub lint: LintArgs,
     /// The build: a command and its arguments, after `--`
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required = true, value_name = "CMD", help_heading = "Input", display_order = 0)]
     pub command: Vec<OsString>,
 }
 

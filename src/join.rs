@@ -137,7 +137,11 @@ fn join_records(report: &mut Report, gpus: &[Arch]) {
             by_name.entry(name).or_default().push(at);
         }
     }
-    for one in linked {
+    let mut before = None;
+    for mut one in linked {
+        let printed = one.kernel.resources.barriers;
+        one.kernel.resources.barriers = sure_barriers(&one, before);
+        before = printed;
         let same = one.kernel.name.and_then(|name| by_name.get(&name)).map_or(&[][..], Vec::as_slice);
         let targets = targets(&report.kernels, same, &one.kernel);
         if targets.is_empty() {
@@ -169,9 +173,22 @@ fn targets(kernels: &[Kernel], same: &[usize], linked: &Kernel) -> Vec<usize> {
     if one_arch { open } else { Vec::new() }
 }
 
+/// Barriers that a block can name.
+const BARRIERS: u32 = 16;
+
+/// The barriers of a linked kernel, where the tool can be believed: of a kernel without any, nvlink 13.1 to 13.5 print what is
+/// left over from the one `before`, or any number.
+fn sure_barriers(linked: &Linked, before: Option<u32>) -> Option<u32> {
+    let printed = linked.kernel.resources.barriers?;
+    let is_left_over = printed > 1 && before == Some(printed);
+    let is_sure = linked.source != LinkSource::Nvlink || (printed <= BARRIERS && !is_left_over);
+    is_sure.then_some(printed)
+}
+
 fn alone(linked: Linked, reserved: &Reserved) -> Kernel {
+    let own_shared = reserved.own_shared(&linked, linked.kernel.arch);
     let mut kernel = linked.kernel;
-    kernel.resources.static_shared = reserved.own_shared(&kernel, kernel.arch);
+    kernel.resources.static_shared = own_shared;
     if linked.source == LinkSource::Cuobjdump {
         kernel.resources.cumulative_stack = None;
     }
@@ -191,10 +208,14 @@ fn merge(kernel: &mut Kernel, linked: &Linked, reserved: &Reserved) {
         kernel.registers_before_link = resources.registers;
     }
     resources.registers = last.registers.or(resources.registers);
-    resources.barriers = last.barriers.or(resources.barriers);
+    resources.barriers = match (resources.barriers, last.barriers) {
+        // Those of a function that it calls, or what nvlink has left over.
+        (Some(0), Some(1..)) if linked.source == LinkSource::Nvlink => None,
+        (own, listed) => listed.or(own),
+    };
     // Of linked code with shared memory the system's share would be counted in.
     if last.static_shared != resources.static_shared {
-        resources.static_shared = reserved.own_shared(&linked.kernel, arch).or(resources.static_shared);
+        resources.static_shared = reserved.own_shared(linked, arch).or(resources.static_shared);
     }
     resources.local = last.local.or(resources.local);
     resources.constant = last.constant.clone().or(resources.constant.take());
@@ -294,7 +315,6 @@ mod tests {
         for log in [listing, linker] {
             assert_eq!(shared(log, &[]), Some(Bytes(1536)));
             assert_eq!(shared(log, &[hopper]), Some(Bytes(512)));
-            assert_eq!(shared(log, &[hopper, blackwell]), Some(Bytes(512)));
             assert_eq!(shared(log, &[ampere]), Some(Bytes(1536)));
             assert_eq!(shared(log, &[ampere, hopper]), None);
             // Other records of the log tell it, whatever GPU is asked for.
@@ -302,10 +322,43 @@ mod tests {
             let both = format!("{PTXAS}{}{log}", PTXAS.replace("sm_90", "sm_80"));
             assert_eq!(shared(&both, &[hopper]), None);
         }
+        assert_eq!(shared(listing, &[hopper, blackwell]), Some(Bytes(512)));
         assert_eq!(shared(&format!("arch = sm_90a\n{listing}"), &[]), Some(Bytes(512)));
+        // nvlink counts it in for 9.0 alone.
+        assert_eq!(shared(linker, &[blackwell]), Some(Bytes(1536)));
+        assert_eq!(shared(linker, &[hopper, blackwell]), None);
+        let targeted = |arch: &str| {
+            linker
+                .replace(":\n", &format!(": (target: {arch})\n"))
+                .replace("lmem\n", &format!("lmem (target: {arch})\n"))
+        };
+        for (arch, own) in [("sm_90", 512), ("sm_90a", 512), ("sm_100", 1536), ("sm_120a", 1536)] {
+            assert_eq!(shared(&targeted(arch), &[]), Some(Bytes(own)), "{arch}");
+        }
         // Less than is reserved holds nothing reserved, and from 9.0 on parameters start behind 528 bytes.
         assert_eq!(shared(&listing.replace("1536", "512"), &[]), Some(Bytes(512)));
         assert_eq!(shared(&listing.replace("536\n", "360\n"), &[]), Some(Bytes(1536)));
+    }
+
+    #[test]
+    fn barriers_that_nvlink_has_left_over_are_not_believed() {
+        let linker = |name: &str, barriers: u32| {
+            format!(
+                "nvlink info    : Function properties for '{name}':\nnvlink info    : used 8 registers, used {barriers} barriers, 0 stack, 0 bytes smem, 0 bytes lmem\n"
+            )
+        };
+        let compiled = |barriers: u32| PTXAS.replace("used 1 barriers", &format!("used {barriers} barriers"));
+        let barriers =
+            |log: &str| joined(log).kernels.iter().map(|kernel| kernel.resources.barriers).collect::<Vec<_>>();
+        // Of a kernel that has none itself, those of a function that it calls, or what is left over.
+        assert_eq!(barriers(&format!("{}{}", compiled(0), linker("k", 3))), [None]);
+        assert_eq!(barriers(&format!("{}{}", compiled(0), linker("k", 0))), [Some(0)]);
+        assert_eq!(barriers(&format!("{}{}", compiled(1), linker("k", 5))), [Some(5)]);
+        assert_eq!(barriers(&format!("{}{}", compiled(1), linker("k", 16_777_216))), [Some(1)]);
+        // Alone: the same again, and what no block has.
+        let alone =
+            [linker("a", 0), linker("b", 3), linker("c", 3), linker("d", 1), linker("e", 1), linker("f", 48)].concat();
+        assert_eq!(barriers(&alone), [Some(0), Some(3), None, Some(1), Some(1), None]);
     }
 
     #[test]

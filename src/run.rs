@@ -81,7 +81,10 @@ pub fn run(args: Vec<OsString>, streams: &mut Streams<'_>) -> Outcome {
         Err(error) => return usage(&error, streams),
     };
     let look = look_of(&cli);
-    let style = style(look, streams.terminal);
+    let style = match output_of(&cli) {
+        Some(file) if !output::is_stdout(Some(file)) => style_of_file(look, streams.terminal),
+        _ => style(look, streams.terminal),
+    };
     let done = dispatch(&cli, &matches, style, streams).and_then(|outcome| written_out(outcome, streams));
     match done {
         Ok(outcome) => outcome,
@@ -139,6 +142,24 @@ fn look_of(cli: &Cli) -> LookArgs {
         Some(Command::Baseline(args)) => args.accept().look,
         Some(_) => PLAIN,
     }
+}
+
+/// Where a report goes instead of standard output.
+fn output_of(cli: &Cli) -> Option<&Path> {
+    match &cli.command {
+        None => cli.lint.output.as_deref(),
+        Some(Command::Kernels(args)) => args.output.as_deref(),
+        Some(Command::Branches(args)) => args.output.as_deref(),
+        Some(Command::Run(args)) => args.lint.output.as_deref(),
+        Some(Command::Diff(args)) => args.output.as_deref(),
+        Some(_) => None,
+    }
+}
+
+/// What goes into a file has neither the width of this terminal nor, unless they are asked for, colours.
+fn style_of_file(look: LookArgs, terminal: Option<Terminal>) -> Style {
+    let Style { unicode, .. } = style(look, terminal);
+    Style { unicode, color: look.color == ColorChoice::Always, width: WIDTH }
 }
 
 /// Without a terminal: ASCII, no colour, a fixed width; so that a log looks the same everywhere.
@@ -269,6 +290,7 @@ fn lint(
     };
     let allows = config.allows();
     let mut read = read;
+    read.report.folder = folder_in_project();
     let mut verdict = settle(read.context(against.as_ref()), &rules, &allows);
     let files = files_around(&verdict, &read, &args.input);
     if let Some(found) = around::search(&verdict, &files) {
@@ -276,11 +298,11 @@ fn lint(
         around::add(found, &mut read);
         verdict = settle(read.context(against.as_ref()), &rules, &allows);
     }
-    let layout = Layout { style, limit: args.limit, verbose: args.look.verbose, quiet: args.look.quiet };
+    let (limit, LookArgs { verbose, quiet, .. }, fail_on) = (args.limit, args.look, config.fail_on);
+    let layout = Layout { style, limit, verbose, quiet, fail_on };
     let mut stdout = After { gap: build.map_or("", |build| build.gap()), out: streams.stdout };
     output::write(args.output.as_deref(), &mut stdout, |out| report::render(format, &verdict, &layout, out))?;
-    // What goes into a file has neither colours nor the width of this terminal.
-    let plain = Layout { style: Style { unicode: layout.style.unicode, color: false, width: WIDTH }, ..layout };
+    let plain = Layout { style: Style { color: false, width: WIDTH, ..style }, ..layout };
     for (format, file) in further {
         output::write(Some(file), streams.stdout, |out| report::render(format, &verdict, &plain, out))?;
     }
@@ -289,6 +311,16 @@ fn lint(
     }
     baseline::measured(&verdict, args.baseline.is_some())?;
     Ok(if config.fail_on.fails(verdict.loudest()) { Outcome::Findings } else { Outcome::Clean })
+}
+
+/// The way from the folder that a CI service names files from to this one.
+fn folder_in_project() -> String {
+    let Ok(here) = std::env::current_dir().and_then(|here| here.canonicalize()) else { return String::new() };
+    let roots = ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"].into_iter().filter_map(std::env::var_os);
+    let way =
+        roots.map(PathBuf::from).find_map(|root| Some(here.strip_prefix(root.canonicalize().ok()?).ok()?.to_owned()));
+    let parts = way.unwrap_or_default();
+    parts.iter().map(|part| format!("{}/", part.to_string_lossy())).collect()
 }
 
 /// Branches that only data part are looked at where someone asks for them.

@@ -21,6 +21,7 @@ struct Runner {
     version: &'static str,
     args: &'static str,
     paths: &'static str,
+    folder: &'static str,
 }
 
 struct Ran {
@@ -39,7 +40,7 @@ impl Runner {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
         fs::write(root.join("work/src/copy.cu"), SOURCE).unwrap();
-        Runner { root, version: "", args: "", paths: "src" }
+        Runner { root, version: "", args: "", paths: "src", folder: "." }
     }
 
     fn with_warplint(self) -> Runner {
@@ -98,7 +99,7 @@ impl Runner {
             .env("GH_TOKEN", "none")
             .env("INPUT_PATHS", self.paths)
             .env("INPUT_ARGS", self.args)
-            .env("INPUT_WORKING_DIRECTORY", ".")
+            .env("INPUT_WORKING_DIRECTORY", self.folder)
             .env("INPUT_VERSION", self.version)
             .stdin(Stdio::null())
             .output()
@@ -147,6 +148,25 @@ fn a_source_without_findings_passes() {
     fs::write(runner.root.join("work/src/copy.cu"), SOURCE.replace("33", "64")).unwrap();
     let ran = runner.run("main");
     assert_eq!((ran.status, ran.output("status")), (Some(0), "0"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn files_are_named_from_the_root_of_the_repository_wherever_warplint_runs() {
+    let mut runner = Runner::new("folder").with_warplint();
+    (runner.folder, runner.paths) = ("src", ".");
+    let ran = runner.run("main");
+    ran.has_linted();
+    let sarif = fs::read_to_string(ran.output("sarif")).unwrap();
+    assert!(sarif.contains("\"uri\":\"src/copy.cu\""), "{sarif}");
+}
+
+#[test]
+fn what_warplint_could_not_do_is_an_annotation_too() {
+    let mut runner = Runner::new("unable").with_warplint();
+    runner.args = "--gpu nonsense";
+    let ran = runner.run("main");
+    assert_eq!(ran.status, Some(2));
+    assert!(ran.stdout.contains("::error title=warplint::"), "{}", ran.stdout);
 }
 
 #[test]

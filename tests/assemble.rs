@@ -195,6 +195,19 @@ fn a_log_is_nothing_to_assemble() {
 }
 
 #[test]
+fn a_source_beside_ptx_is_not_assembled() {
+    let place = Place::new("beside", "exit 0");
+    place.file("k.ptx", &module(&entry("k", "")));
+    // A branch that is followed, so that it becomes a module.
+    place.file("k.cu", "__global__ void j(float* o) { if (threadIdx.x & 1) { for (int i = 0; i < 9; i++) o[i] *= 2; } else { o[0] = 1; __syncthreads(); } }\n");
+    let run = place.run(&["--assemble", "k.ptx", "k.cu"]);
+    assert!(run.status != Some(2), "{}", run.stderr);
+    assert!(place.arguments().iter().any(|one| one.ends_with("k.ptx")));
+    let alone = place.run(&["--assemble", "k.cu"]);
+    assert!(alone.status == Some(2) && alone.stderr.contains("there is none in the input"), "{}", alone.stderr);
+}
+
+#[test]
 fn what_ptxas_refuses_is_a_failed_build() {
     let script = "echo \"ptxas ./k.ptx, line 8; error   : Unknown symbol 'q'\" >&2\n\
                   echo 'ptxas fatal   : Ptx assembly aborted due to errors' >&2\nexit 255";

@@ -701,3 +701,44 @@ fn a_lower_occupancy_with_another_block_is_not_the_one_that_was_accepted() {
     log(&root, "a.log", &[("k", 168, 0)]);
     assert_eq!(held("256"), 0);
 }
+
+#[test]
+fn what_is_accepted_of_sources_and_a_log_holds_for_the_sources_alone_and_the_other_way_around() {
+    let root = repository("across");
+    let source = |threads: u32| {
+        let text = format!(
+            "namespace n {{ __global__ void k(float *p) {{ p[threadIdx.x] = 0; }} }}\n\
+             void run(float *p) {{ n::k<<<4096, {threads}>>>(p); }}\n"
+        );
+        fs::write(root.join("k.cu"), text).unwrap();
+    };
+    source(100);
+    let both = record("_ZN1n1kEPf", "sm_80", 24, 0) + &record("_ZN1n1kEPf", "sm_90", 24, 0);
+    fs::write(root.join("build.log"), both).unwrap();
+    let (alone, with_log) = (&["--baseline", FILE, "k.cu"][..], &["--baseline", FILE, "k.cu", "build.log"][..]);
+    for inputs in [&["k.cu"][..], &["k.cu", "build.log"]] {
+        source(100);
+        let _ = fs::remove_file(root.join(FILE));
+        write(&root, inputs);
+        for run in [alone, with_log] {
+            let (told, status) = lint(&root, run);
+            assert_eq!(status, 0, "{inputs:?} {run:?}: {told:#?}");
+        }
+        // A block that leaves more lanes idle is worse than what was accepted.
+        source(33);
+        for run in [alone, with_log] {
+            assert_eq!(lint(&root, run).1, 1, "{inputs:?} {run:?}");
+        }
+    }
+}
+
+#[test]
+fn barriers_that_only_one_toolkit_tells_are_no_change() {
+    let root = repository("barriers");
+    log(&root, "new.log", &[("k", 32, 0)]);
+    let text = fs::read_to_string(root.join("new.log")).unwrap();
+    fs::write(root.join("old.log"), text.replace("used 0 barriers, ", "")).unwrap();
+    assert_eq!(said(&root, &["diff", "old.log", "new.log"]), ("1 kernel compared: nothing changed\n".to_owned(), 0));
+    fs::write(root.join("more.log"), text.replace("used 0 barriers", "used 6 barriers")).unwrap();
+    assert!(said(&root, &["diff", "new.log", "more.log"]).0.contains("1 changed"));
+}

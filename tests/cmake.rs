@@ -24,6 +24,7 @@ add_executable(app main.cu)
 target_compile_definitions(app PRIVATE "WORDS=\"a b,c\"")
 include("WARPLINT_CMAKE")
 warplint_lint(TARGETS kernels text app ARGS -f short)
+warplint_lint(TARGETS kernels NAME lint_kernels ARGS -f short)
 "#;
 
 const MAIN: &str = r#"
@@ -93,6 +94,10 @@ fn a_project_has_a_target_that_lints_what_the_compiler_says() {
         assert!(status != Some(0), "{generator}: {first}");
         assert!(first.contains("spill.cu:3:44: warning[register-spill] `pressure<128>`"), "{generator}: {first}");
         assert!(first.contains("warning[under-filled-warp] `copy` with 33 threads"), "{generator}: {first}");
+
+        // A target of two calls has one log.
+        let (_, part) = project.cmake(&["--build", "build", "--target", "lint_kernels"]);
+        assert!(part.contains("warning[register-spill]") && !part.contains("under-filled-warp"), "{generator}: {part}");
 
         // Nothing is compiled again, and nothing is forgotten.
         let (_, again) = project.lint();

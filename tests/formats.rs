@@ -141,6 +141,11 @@ fn test_results_count_what_fails_a_run() {
     assert!(text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>"), "{text}");
     assert!(text.contains(&format!("failures=\"{loud}\"")), "{text}");
     assert_eq!(text.matches("<failure").count(), loud);
+    for (level, fails) in [("deny", &["deny"][..]), ("note", &["deny", "warn", "note"]), ("never", &[])] {
+        let text = report("junit", &["--fail-on", level]);
+        let is_failed = |one: &&Value| one["status"] == "shown" && fails.contains(&one["level"].as_str().unwrap_or(""));
+        assert_eq!(text.matches("<failure").count(), findings().iter().filter(is_failed).count(), "{level}");
+    }
 }
 
 #[test]

@@ -156,6 +156,11 @@ fn the_largest_l1_cache_still_holds_eight_blocks() {
     let small = Launch { carveout: Some(0), ..Launch::new(32, 64) };
     assert_eq!((compute("sm_80", small).blocks_per_sm, compute("sm_80", small).active_warps), (8, 16));
     assert_eq!(compute("sm_70", small).blocks_per_sm, 32);
+    // What there is of it is what the carveout leaves, or what one block needs.
+    assert_eq!(compute("sm_80", small).shared_per_sm, Bytes(8 * 1024));
+    assert_eq!(compute("sm_80", Launch::new(32, 64)).shared_per_sm, Bytes(164 * 1024));
+    let half = Launch { carveout: Some(50), ..Launch::new(32, 256).with_shared(Bytes(40_000), Bytes::ZERO) };
+    assert_eq!((compute("sm_80", half).shared_per_sm, compute("sm_80", half).blocks_per_sm), (Bytes(100 * 1024), 2));
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use warplint::run::{Streams, Terminal, run};
+
 const LOG: &str = "fixtures/ptxas/13.5/spill-sm90/input.log";
 
 fn warplint() -> Command {
@@ -225,5 +227,44 @@ fn every_command_ends_quietly_when_its_reader_goes_away() {
         let output = child.wait_with_output().expect("it ends");
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code().is_some_and(|code| code < 2) && told.is_empty(), "{command}: {told}");
+    }
+}
+
+/// What `args` print, or write to `file`, at a terminal of 60 columns.
+fn at_a_terminal(args: &[&str], file: Option<&Path>) -> String {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let file_args = file.into_iter().flat_map(|file| ["-o".into(), file.as_os_str().to_owned()]);
+    run(
+        args.iter().map(Into::into).chain(file_args).collect(),
+        &mut Streams {
+            stdin: &mut std::io::empty(),
+            stdin_is_terminal: true,
+            stdout: &mut stdout,
+            stderr: &mut stderr,
+            stderr_is_terminal: false,
+            terminal: Some(Terminal { width: 60, unicode: true }),
+        },
+    );
+    let text = String::from_utf8(stdout).expect("text");
+    file.map_or(text, |file| fs::read_to_string(file).expect("it is there"))
+}
+
+#[test]
+fn a_file_has_neither_the_colours_nor_the_width_of_the_terminal() {
+    let file = folder("plain").join("out.txt");
+    let ptx = "fixtures/ptx/13.5/parity-branch/input.ptx";
+    let commands = [
+        &["warplint", "--isolated", LOG][..],
+        &["warplint", "kernels", "--isolated", LOG],
+        &["warplint", "branches", "--isolated", ptx],
+        &["warplint", "diff", "--isolated", LOG, "fixtures/ptxas/13.5/tile-in-one-folder/input.log"],
+    ];
+    for command in commands {
+        let shown = at_a_terminal(command, None);
+        let written = at_a_terminal(command, Some(&file));
+        assert!(shown.contains('\u{1b}') && !written.contains('\u{1b}'), "{command:?}: {written}");
+        assert!(!written.is_empty(), "{command:?}");
+        let asked = [command, &["--color", "always"]].concat();
+        assert!(at_a_terminal(&asked, Some(&file)).contains('\u{1b}'), "{command:?}");
     }
 }

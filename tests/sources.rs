@@ -564,3 +564,43 @@ template <typename T> void f(T *p, int n) {{
     let words = "assuming 96 threads per block (from launches of it or of an overload)";
     assert_eq!(open, (vec![none.clone(), none], json!(1), words.into()));
 }
+
+#[test]
+fn an_exchange_that_a_file_of_the_run_defines_anew_is_what_that_says() {
+    let kernel =
+        "#include \"compat.h\"\n__global__ void k(float* p) { p[threadIdx.x] += __shfl_down(p[threadIdx.x], 1); }\n";
+    let shim = "#define __shfl_down(x, n) __shfl_down_sync(~0u, x, n)\n__device__ inline int lane() { return threadIdx.x & 31; }\n";
+    let both = folder("shim", &[("k.cu", kernel), ("compat.h", shim)]);
+    assert_eq!(places(&report_in(&both, &["."])), Vec::<String>::new());
+    assert_eq!(places(&report_in(&both, &["k.cu"])), ["unsynchronised-warp-intrinsic k.cu:2"]);
+    let alternatives = |condition: &str| {
+        let text = format!(
+            "#if {condition}\n__device__ float f(float v) {{ return __shfl_sync(~0u, v, 0); }}\n#else\n\
+             __device__ float f(float v) {{ return __shfl(v, 0); }}\n#endif\n__global__ void k(float* p) {{ p[0] = f(p[1]); }}\n"
+        );
+        places(&report_in(&folder("alternatives", &[("k.cu", &text)]), &["."]))
+    };
+    assert_eq!(alternatives("IS_DEFINED(HAVE_SHFL_SYNC)"), Vec::<String>::new());
+    assert_eq!(alternatives("0"), ["unsynchronised-warp-intrinsic k.cu:4"]);
+    let rocm = folder("rocm", &[("rocm/k.cu", &kernel.replace("compat", "shims"))]);
+    assert_eq!(places(&report_in(&rocm, &["."])), Vec::<String>::new());
+}
+
+#[test]
+fn what_every_launch_gives_a_kernel_is_known() {
+    let found = |launches: &str| {
+        let text = format!(
+            "#define N 256\n__global__ void k(float* p, int n) {{\n  int t = threadIdx.x;\n  if (t < n) {{\n    p[t] = 1;\n    \
+             __syncthreads();\n    p[t] = p[0];\n  }}\n  p[0] = 2;\n}}\nvoid run(float* p, int m) {{ {launches} }}\n"
+        );
+        places(&report_in(&folder("arguments", &[("k.cu", &text)]), &["."]))
+    };
+    let barrier = ["barrier-in-divergent-branch k.cu:4"];
+    for held in ["k<<<1, N>>>(p, N);", "k<<<1, 128>>>(p, N / 2); k<<<9, 128>>>(p, 128);", "k<<<1, N>>>(p, 3 * N + 1);"]
+    {
+        assert_eq!(found(held), Vec::<String>::new(), "{held}");
+    }
+    for parted in ["k<<<1, N>>>(p, N - 1);", "k<<<1, N>>>(p, m);", "k<<<1, N>>>(p, N); k<<<1, N>>>(p, m);"] {
+        assert_eq!(found(parted), barrier, "{parted}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::lanes::cost::Traits;
 use crate::lanes::module::{self, Looked, Shapes, dimensions, look};
 use crate::lanes::task::Which;
 use crate::lanes::warp::{Exchange, of_module};
-use crate::model::{BlockSize, Function, Kind, Module, NameId, Place, Quote, Report};
+use crate::model::{BlockSize, Function, Kind, Module, NameId, Place, Positions, Quote, Report};
 use crate::parse::ptx::Locations;
 
 /// Which branches to look at.
@@ -56,7 +56,13 @@ impl Loose {
     /// The word that a source has for it.
     #[must_use]
     pub fn word<'a>(&self, report: &'a Report) -> Option<&'a [u8]> {
-        report.modules.get(self.module as usize)?.positions()?.exchange(self.exchange.at)
+        self.positions(report)?.exchange(self.exchange.at)
+    }
+
+    /// Where parts of the function stand in its source, if it was made from one.
+    #[must_use]
+    pub fn positions<'a>(&self, report: &'a Report) -> Option<&'a Positions> {
+        report.modules.get(self.module as usize)?.positions()
     }
 
     /// The function that it is in.

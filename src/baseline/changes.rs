@@ -192,7 +192,7 @@ impl Pairs<'_> {
             (false, true) => (Figures::worst(left_old)?, Figures::worst(news)?),
             (false, false) => (Figures::worst(left_old)?, Figures::worst(left_new)?),
         };
-        if before.numbers() == after.numbers() {
+        if !before.differs_from(&after) {
             return None;
         }
         let own = key.arch.and_then(|arch| self.own.entry(arch).or_insert_with(|| Gpu::of(arch)).as_ref());
@@ -216,7 +216,7 @@ fn owned(figures: &[&Figures]) -> Vec<Figures> {
 /// Those of `all` whose like is not among `others`.
 fn without<'f>(all: &'f [Figures], others: &[Figures]) -> Vec<&'f Figures> {
     if let ([one], [other]) = (all, others) {
-        return if one.numbers() == other.numbers() { Vec::new() } else { vec![one] };
+        return if one.differs_from(other) { vec![one] } else { Vec::new() };
     }
     let known: hashbrown::HashSet<[Option<u32>; 6]> = others.iter().map(Figures::numbers).collect();
     all.iter().filter(|one| !known.contains(&one.numbers())).collect()

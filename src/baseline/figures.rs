@@ -57,7 +57,18 @@ impl LaunchFigures {
     }
 }
 
+/// Where barriers stand among the numbers.
+const BARRIERS: usize = 5;
+
 impl Figures {
+    /// Whether nothing is known that two builds could differ in.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        let counts = [self.registers, self.barriers];
+        let sizes = [self.spill_stores, self.spill_loads, self.stack, self.cumulative_stack, self.static_shared];
+        counts.iter().all(Option::is_none) && sizes.iter().all(Option::is_none)
+    }
+
     /// What is surely known of the kernel with index `at`, if there is one.
     #[must_use]
     pub fn of(report: &Report, numbers: &Numbers, at: usize) -> Option<Figures> {
@@ -131,6 +142,16 @@ impl Figures {
             bytes(self.static_shared),
             self.counted_barriers(),
         ]
+    }
+
+    /// Whether the figures differ. Barriers that only one of two toolkits tells are no difference.
+    #[must_use]
+    pub fn differs_from(&self, other: &Figures) -> bool {
+        let (mut one, mut two) = (self.numbers(), other.numbers());
+        if one[BARRIERS].is_none() || two[BARRIERS].is_none() {
+            (one[BARRIERS], two[BARRIERS]) = (None, None);
+        }
+        one != two
     }
 
     /// Hardware barriers, where the compiler could count them.

@@ -304,6 +304,8 @@ pub struct Occupancy {
     pub allocated_registers_per_block: u32,
     /// Shared memory that a block is given, after adding what the system reserves and rounding.
     pub allocated_shared_per_block: Bytes,
+    /// Shared memory of the SM as the carveout splits it from L1, or as far as one block needs.
+    pub shared_per_sm: Bytes,
     /// Partitioned caching as it came out: where the device has none, or no block fitted, it is off.
     pub partitioned: PartitionedCaching,
 }
@@ -366,6 +368,7 @@ pub fn occupancy(target: &Target, launch: &Launch) -> Result<Occupancy, LaunchEr
         limiters,
         allocated_registers_per_block: registers::allocated_per_block(target, launch, warps),
         allocated_shared_per_block: Bytes(u32::try_from(shared::allocated(target, launch)).unwrap_or(u32::MAX)),
+        shared_per_sm: Bytes(shared::pool(target, launch)),
         partitioned,
     })
 }

@@ -21,8 +21,13 @@ pub(super) fn limit(target: &Target, launch: &Launch) -> Option<u32> {
         return Some(0);
     }
     let allocated = u32::try_from(allocated).ok()?;
-    let preferred = preferred_pool(target, launch);
-    pool_for(target, preferred, allocated).checked_div(allocated)
+    pool(target, launch).checked_div(allocated)
+}
+
+/// Shared memory of the SM as it is split for such blocks, bytes.
+pub(super) fn pool(target: &Target, launch: &Launch) -> u32 {
+    let allocated = u32::try_from(allocated(target, launch)).unwrap_or(u32::MAX);
+    pool_for(target, preferred_pool(target, launch), allocated)
 }
 
 /// Shared memory that a block is given, bytes: with the reservation, up to the unit.

@@ -53,6 +53,12 @@ impl Known {
         self.grain >= WARP
     }
 
+    /// Whether it is the address of memory that each thread has its own of.
+    #[must_use]
+    pub fn is_own_memory(self) -> bool {
+        self.local
+    }
+
     /// The one value that it has.
     #[must_use]
     pub fn as_constant(self) -> Option<u64> {
@@ -507,8 +513,9 @@ impl Solver<'_, '_, '_> {
                 Op::Vote => all,
                 _ => Known { index: false, ..Known::DATA.meet(all) },
             },
-            Op::Vote | Op::Redux => Known { grain: WARP, index: false, ..all },
-            Op::Match if !is_match_any(one) => Known { grain: WARP, index: false, ..all },
+            // What a warp finds out of its lanes still hangs on which warp it is.
+            Op::Vote | Op::Redux => Known { grain: WARP, ..all },
+            Op::Match if !is_match_any(one) => Known { grain: WARP, ..all },
             Op::Match | Op::Atom | Op::Tensor => Known::DATA.meet(all),
             Op::Elect => Known::LANE,
             // What all threads of the block find out together.
@@ -700,6 +707,10 @@ mod tests {
         // The index decides what is read, and not what it is.
         assert_eq!(known(own), (0, false, true));
         assert_eq!(known("ld.local.u32 %r1, [%rd1]; popc.b32 %r9, %r1;").0, 0);
+        // What each thread has its own of, by an address that stands for any memory.
+        let depot = "mov.u64 %rd3, __local_depot0; cvta.local.u64 %rd1, %rd3;";
+        assert_eq!(known(&format!("{depot} ld.u32 %r1, [%rd1]; popc.b32 %r9, %r1;")).0, 0);
+        assert_eq!(known(&format!("{depot} add.u64 %rd2, %rd1, 8; ld.u32 %r1, [%rd2+4]; popc.b32 %r9, %r1;")).0, 0);
         assert_eq!(known("atom.global.add.u32 %r1, [%rd1], 1; popc.b32 %r9, %r1;"), (0, false, true));
         let t = "mov.u32 %r2, %tid.x;";
         assert_eq!(grain(&format!("{t} shfl.sync.idx.b32 %r1, %r2, 0, 31, -1;")), WARP);

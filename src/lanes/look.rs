@@ -234,15 +234,22 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
         let block = branch.block;
         let Some(decision) = self.given.decisions[block as usize] else { return };
         let (given, node) = (self.given, decision.node);
-        let (graph, waits) = (given.graph, verdict == Verdict::BarrierInDivergent);
-        evidence.is_scan = hands_up(graph.code(), self.cfg(), block);
+        let (graph, cfg, waits) = (given.graph, self.cfg(), verdict == Verdict::BarrierInDivergent);
+        evidence.is_scan = hands_up(graph.code(), cfg, block);
         evidence.is_bound = !branch.is_loop && evidence.index.threshold && is_bound(graph, given.known, node);
         evidence.is_masked = !branch.is_loop && is_masked(graph, given.known, node);
         evidence.is_offset = !waits && !branch.is_loop && self.hangs_on_offset(block, evidence.several);
         evidence.parameters = parameters(graph, node);
         let (few, work) = (&mut self.evaluators.few, self.task.budget.branch);
         let strides = self.strides.get_or_insert_with(|| Strides::find(graph, given.known, given.decisions, few, work));
-        evidence.is_strided = strides.decides(graph, given.known, block, node);
+        let decides = |at: Block| {
+            let decision = given.decisions[at as usize];
+            decision.is_some_and(|one| strides.decides(graph, given.known, at, one.node))
+        };
+        // Who does not come into such a loop lacks one turn, where its bound is not fixed.
+        let guarded = branch.guards.filter(|_| !waits && evidence.parameters > 0);
+        let is_before = guarded.is_some_and(|one| meant_exits(cfg, one).all(decides));
+        evidence.is_strided = decides(block) || is_before;
         let is_strided = waits && strides.decides_for_block(graph, given.known, block, node);
         branch.is_strided = is_strided || (waits && self.leads_to_untold_steps(branch));
     }

@@ -5,7 +5,7 @@ use hashbrown::HashSet;
 use super::Shape;
 use super::graph::{Graph, Node, Source};
 use super::value::LANES;
-use crate::parse::ptx::{Op, Space, Special};
+use crate::parse::ptx::{Cond, Op, Space, Special};
 
 /// Values that are looked at for one check; of a larger one nothing is said.
 const MOST: usize = 512;
@@ -41,10 +41,11 @@ pub fn checks_x(graph: &Graph<'_, '_>, node: Node) -> bool {
         }
         let Source::Result { instruction, .. } = graph.source(node) else { continue };
         let inputs = graph.inputs(node);
-        match (graph.code().instructions[instruction as usize].op, inputs) {
+        let instruction = &graph.code().instructions[instruction as usize];
+        match (instruction.op, inputs) {
             (Op::Setp, [one, two, joined @ ..]) => {
                 let (one, two) = (made(graph, *one), made(graph, *two));
-                if cuts_off(one, two) || cuts_off(two, one) {
+                if is_order(instruction.cond) && (cuts_off(one, two) || cuts_off(two, one)) {
                     return true;
                 }
                 open.extend(joined);
@@ -54,6 +55,11 @@ pub fn checks_x(graph: &Graph<'_, '_>, node: Node) -> bool {
         }
     }
     false
+}
+
+/// Whether a comparison parts a row in two: one place of it that is told from all others is no end.
+fn is_order(cond: Cond) -> bool {
+    !matches!(cond, Cond::Eq | Cond::Ne | Cond::Equ | Cond::Neu)
 }
 
 /// Whether a place in a row of the grid is compared with a bound that is the same for all threads. A place in the block

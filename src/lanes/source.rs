@@ -598,6 +598,10 @@ mod tests {
             "if (t < 7) { if (__syncthreads_or(p[t])) o[t] = 1.f; }",
             "do { if (o[t] > 0.f) o[t] = 1.f; __syncthreads(); if (o[t] > 1.f) o[t] = 2.f; } while (++t < n);",
             "switch (t / 64) { case 0: __syncthreads(); break; default: o[t] = 1.f; }",
+            "if (__any_sync(~0u, t < n)) __syncthreads(); o[t] = 1.f;",
+            "if (__popc(__ballot_sync(~0u, t < n)) == 32) __syncthreads(); o[t] = 1.f;",
+            "int w = t / 32; for (int i = 0; i < n % 4; i++) for (int j = 1; j < w; j += 6) __syncthreads(); o[t] = 1.f;",
+            "int w = t / 32; for (int i = 1; i <= w; i += 6) for (int j = 0; j < n % 2; j++) __syncthreads(); o[t] = 1.f;",
         ] {
             assert!(misses(body), "{body}");
         }

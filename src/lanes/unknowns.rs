@@ -153,7 +153,8 @@ impl Evaluator<'_, '_, '_> {
                 _ => self.data(flavour(one), key, 24),
             });
         }
-        if one.op == Op::Atom || one.space == Space::Local {
+        let is_own = |input: &Node| self.known[input.0 as usize].is_own_memory();
+        if one.op == Op::Atom || one.space == Space::Local || graph.inputs(node).iter().any(is_own) {
             return Ok(self.data(flavour(one), key, 25));
         }
         if self.known[node.0 as usize].is_warp_uniform() {

@@ -263,7 +263,9 @@ impl Evaluator<'_, '_, '_> {
         let mut is_open = false;
         let mut here = block;
         while let Some(above) = cfg.idom(here) {
-            let is_side = cfg.predecessors(here) == [above] && cfg.left_between(above, block).is_none();
+            let mut before = cfg.predecessors(here).iter().filter(|from| !cfg.is_back_edge(**from, here));
+            let is_side = before.next() == Some(&above) && before.next().is_none();
+            let is_side = is_side && cfg.left_between(above, block).is_none();
             let decision = self.decisions[above as usize].filter(|_| is_side && cfg.successors(above).len() > 1);
             if decision.is_some_and(|decision| is_open_until_run(self.graph, decision.node)) {
                 is_open = true;

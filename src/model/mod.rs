@@ -70,6 +70,9 @@ pub struct Report {
     pub is_filtered: bool,
     /// The name of the configuration as shown, where findings may have their place in it.
     pub config: Option<String>,
+    /// The way from the root of the project, as a CI service names it, to the folder that relative paths begin at: empty, or
+    /// with a `/` at its end.
+    pub folder: String,
 }
 
 impl Report {
@@ -125,6 +128,8 @@ pub struct InputFacts {
     pub separate: bool,
     /// True when a command in the input compiles device code for debugging.
     pub debug: bool,
+    /// True when it is all that a command printed, on both its streams.
+    pub is_captured: bool,
     /// True when the input holds NUL bytes, as no log does.
     pub binary: bool,
     /// True when the input is PTX that could not be read to its end.

@@ -111,7 +111,21 @@ fn located_from(text: &[u8]) -> Option<usize> {
     /// A line may hold any number of semicolons before what is no message: no location is longer.
     const LONGEST: usize = 4096;
     let near = text.len().saturating_sub(LONGEST);
-    memchr::memmem::rfind(&text[near..], b"ptxas ").map(|at| near + at)
+    let plain = memchr::memmem::rfind(&text[near..], b"ptxas ");
+    let called = || {
+        let at = memchr::memmem::rfind(&text[near..], SUFFIXED)?;
+        let rest = &text[near + at + SUFFIXED.len()..];
+        (rest.get(suffix_of(rest)) == Some(&b' ')).then_some(at)
+    };
+    plain.or_else(called).map(|at| near + at)
+}
+
+/// ptxas says the name of its file: Triton has one for Blackwell, and calls it `ptxas-blackwell`.
+const SUFFIXED: &[u8] = b"ptxas-";
+
+/// The length of what a name goes on with.
+fn suffix_of(text: &[u8]) -> usize {
+    text.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count()
 }
 
 /// The severity that `before` ends with, padded as the tools print it, and what stands before it.
@@ -148,10 +162,15 @@ fn squeezed(before: &[u8]) -> Option<(&[u8], Severity)> {
 
 /// The tool that `text` ends with, as a word of its own: not the end of a path or of an option.
 fn named_at_end(text: &[u8], padded: bool) -> Option<(usize, Tool)> {
-    TOOLS.iter().find_map(|(name, tool)| {
+    let named = TOOLS.iter().find_map(|(name, tool)| {
         let before = text.strip_suffix(*name)?;
         let apart = padded || before.last().is_none_or(|b| !b.is_ascii_alphanumeric() && !b"-_/\\.".contains(b));
         apart.then_some((before.len(), *tool))
+    });
+    named.or_else(|| {
+        let word =
+            text.len() - text.iter().rev().take_while(|b| b.is_ascii_alphanumeric() || b"_-/\\.".contains(b)).count();
+        (text[word..].len() > SUFFIXED.len() && text[word..].starts_with(SUFFIXED)).then_some((word, Tool::Ptxas))
     })
 }
 
@@ -245,6 +264,9 @@ mod tests {
             ("ptxas : info : Used 3", (Tool::Ptxas, Info, "Used 3")),
             ("1>ptxas : warning : x", (Tool::Ptxas, Warning, "x")),
             ("nvlink : error : x", (Tool::Nvlink, Error, "x")),
+            ("ptxas-blackwell fatal   : Value 'sm_107a'", (Tool::Ptxas, Fatal, "Value 'sm_107a'")),
+            ("x: ptxas-blackwell info    : Used 3", (Tool::Ptxas, Info, "Used 3")),
+            ("ptxas-blackwell t.ptx, line 5; error   : Illegal", (Tool::Ptxas, Error, "Illegal")),
         ] {
             assert_eq!(found(line), Some(expected), "{line}");
         }

@@ -46,7 +46,9 @@ pub(crate) fn read(severity: Severity, text: &[u8]) -> Option<Reading<'_>> {
     if let Some((kind, whole)) = known(said, kernel) {
         return Some(reading(kind, kernel, text, whole));
     }
-    let advice = contains(said, b"Potential Performance Loss") || said.len() != text.len();
+    let is_advisory =
+        said.starts_with(b"Advisory: ") || (said.starts_with(b"Command line option") && contains(said, b"ignored"));
+    let advice = is_advisory || contains(said, b"Potential Performance Loss") || said.len() != text.len();
     if severity == Severity::Info && !advice && (text.is_empty() || sentences::beginning(text).is_none()) {
         return None;
     }

@@ -28,3 +28,4 @@ mod wrapped;
 
 pub use decode::plain;
 pub use log::{Echo, EchoMode, read_log};
+pub use nvcc::note_command;

@@ -1,12 +1,13 @@
 //! What other lines of a build tell: that CUDA is compiled at all, and that another tool failed. Here, where text is
 //! irregular, regular expressions serve; only lines that look like an error, and logs without a kernel, get here.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::scan;
-use crate::model::Toolkit;
+use crate::model::{InputFacts, Toolkit};
 
 /// A pattern on bytes: the class of all digits or blanks of the world is large, and no compiler prints them.
 fn pattern(text: &str) -> Regex {
@@ -192,6 +193,39 @@ pub(crate) fn options(text: &[u8], left: &mut usize) -> Options {
     options
 }
 
+/// Options of nvcc with which it runs no ptxas.
+const NO_ASSEMBLY: [&str; 12] = [
+    "-E",
+    "--preprocess",
+    "-M",
+    "-MM",
+    "--generate-dependencies",
+    "--generate-nonsystem-dependencies",
+    "-ptx",
+    "--ptx",
+    "-cuda",
+    "--cuda",
+    "-dryrun",
+    "--dryrun",
+];
+
+/// Takes note of what the words of a command say of what it prints, if it is nvcc's own and compiles a source.
+pub fn note_command(words: &[Cow<'_, str>], facts: &mut InputFacts) {
+    let Some((program, options)) = words.split_first() else { return };
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    let assembles = || !options.iter().any(|word| NO_ASSEMBLY.contains(&word.as_ref()));
+    if !matches!(name, "nvcc" | "nvcc.exe") || !options.iter().any(|word| word.ends_with(".cu")) || !assembles() {
+        return;
+    }
+    // Blanks within a word are in quotes on a command line.
+    let quoted = |word: &Cow<'_, str>| if word.contains(' ') { format!("\"{word}\"") } else { word.to_string() };
+    let command = format!("nvcc {}", options.iter().map(quoted).collect::<Vec<_>>().join(" "));
+    let said = self::options(command.as_bytes(), &mut 1);
+    facts.compiles_cuda = true;
+    facts.debug |= said.debug;
+    facts.separate |= said.separate;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,6 +363,24 @@ mod tests {
             ("CUDA 12.4", None),
         ] {
             assert_eq!(toolkit(text.as_bytes()).map(|one| one.to_string()).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_command_tell_what_it_is_for() {
+        let facts = |command: &str| {
+            let words: Vec<Cow<'_, str>> = command.split(' ').map(|word| word.replace('_', " ").into()).collect();
+            let mut facts = InputFacts::default();
+            note_command(&words, &mut facts);
+            (facts.compiles_cuda, facts.debug, facts.separate)
+        };
+        assert_eq!(facts("nvcc -c a.cu"), (true, false, false));
+        assert_eq!(facts("/usr/local/cuda/bin/nvcc -G -dc a.cu"), (true, true, true));
+        assert_eq!(facts("C:\\cuda\\nvcc.exe a.cu -Xcompiler -O2_-G"), (true, false, false));
+        for other in
+            ["nvcc --version", "nvcc -ptx a.cu", "nvcc -dryrun a.cu", "make a.cu", "nvcc -dlink a.o", "nvcc -E a.cu"]
+        {
+            assert_eq!(facts(other), (false, false, false), "{other}");
         }
     }
 

@@ -159,8 +159,7 @@ pub fn branches_human(context: &Context<'_>, style: Style, out: &mut dyn Write) 
     if context.report.units.is_empty() {
         return Ok(());
     }
-    let left_out =
-        "of sources, the functions are listed in which a branch may part the lanes of a warp; PTX has every branch";
+    let left_out = "a source has the branches that are written in it; PTX has those that the compiler left";
     writeln!(out, "{}", style.faint(left_out))
 }
 

@@ -1,5 +1,7 @@
 //! The few kept lines of a log as source code for miette.
 
+use std::path::Path;
+
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -54,6 +56,13 @@ pub(super) fn position(report: &Report, label: &Label) -> Position {
         byte_start: is_known.then(|| place.offset + label.start as u64),
         byte_end: is_known.then(|| place.offset + label.end as u64),
     }
+}
+
+/// A path for who reads paths from the root of the project. What was piped in has none.
+pub(super) fn in_project(report: &Report, path: &str) -> String {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let is_relative = Path::new(path).is_relative() && !matches!(path, "<stdin>" | "<build>");
+    if is_relative { format!("{}{path}", report.folder) } else { path.to_owned() }
 }
 
 /// Where the bytes `span` of a kept line stand.

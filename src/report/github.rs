@@ -45,10 +45,11 @@ fn annotation(verdict: &Verdict<'_>, group: &CauseGroup, out: &mut dyn Write) ->
         Level::Note | Level::Allow => "notice",
     };
     write!(out, "::{command} ")?;
-    let at = finding.label.as_ref().map(|label| excerpt::position(verdict.context.report, label));
+    let report = verdict.context.report;
+    let at = finding.label.as_ref().map(|label| excerpt::position(report, label));
     // What was piped in is no file of the repository.
     if let Some(at) = at.filter(|at| at.path != "<stdin>") {
-        place(&at, out)?;
+        place(&Position { path: excerpt::in_project(report, &at.path), ..at }, out)?;
     }
     let title = format!("warplint: {}", verdict.active(one).rule.id);
     writeln!(out, "title={}::{}", property(&title), data(&message(&finding, group.others)))

@@ -64,6 +64,6 @@ fn issue<'a>(verdict: &Verdict<'_>, one: &Settled, finding: &'a Finding, seen: &
             Level::Warn => "major",
             Level::Note | Level::Allow => "info",
         },
-        location: Location { path: path.trim_start_matches("./").to_owned(), lines: Lines { begin } },
+        location: Location { path: excerpt::in_project(report, &path), lines: Lines { begin } },
     }
 }

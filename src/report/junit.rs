@@ -1,21 +1,21 @@
-//! JUnit XML, which Jenkins, Azure and GitLab read as test results: a finding is a failed test, and a run without findings
-//! one that passed.
+//! JUnit XML, which Jenkins, Azure and GitLab read as test results: a finding that fails the run is a failed test, and a run
+//! without such findings has one that passed.
 
 use std::io::{self, Write};
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::excerpt;
-use crate::finding::{Finding, Level};
+use crate::finding::Finding;
 use crate::model::symbol;
-use crate::settle::{Settled, Verdict};
+use crate::settle::{FailOn, Settled, Verdict};
 
-pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn render(verdict: &Verdict<'_>, fail_on: FailOn, out: &mut dyn Write) -> io::Result<()> {
     let mut suite = TestSuite::new("warplint");
     for one in &verdict.settled {
-        suite.add_test_case(case(verdict, one, &verdict.finding(one)));
+        suite.add_test_case(case(verdict, one, fail_on.fails(Some(one.level)), &verdict.finding(one)));
     }
-    if !verdict.settled.iter().any(|one| one.level > Level::Note) {
+    if !fail_on.fails(verdict.loudest()) {
         let mut passed = TestCase::new("no findings", TestCaseStatus::success());
         passed.set_classname("warplint");
         suite.add_test_case(passed);
@@ -36,7 +36,7 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     out.write_all(after.as_bytes())
 }
 
-fn case(verdict: &Verdict<'_>, one: &Settled, finding: &Finding) -> TestCase {
+fn case(verdict: &Verdict<'_>, one: &Settled, fails: bool, finding: &Finding) -> TestCase {
     let rule = verdict.active(one).rule.id;
     let report = verdict.context.report;
     let position = finding.label.as_ref().map(|label| excerpt::position(report, label));
@@ -44,11 +44,8 @@ fn case(verdict: &Verdict<'_>, one: &Settled, finding: &Finding) -> TestCase {
     let kernel = finding.kernel.map(|name| symbol::short(report.names.get(name)));
     let arch = finding.arch.map(|arch| arch.to_string());
     let subject: Vec<String> = [kernel, arch].into_iter().flatten().collect();
-    let mut status = match one.level {
-        // A note fails nothing.
-        Level::Note | Level::Allow => TestCaseStatus::success(),
-        Level::Warn | Level::Deny => TestCaseStatus::non_success(NonSuccessKind::Failure),
-    };
+    let mut status =
+        if fails { TestCaseStatus::non_success(NonSuccessKind::Failure) } else { TestCaseStatus::success() };
     let text = [Some(finding.message.clone()), place.clone(), finding.help.clone().map(|help| format!("help: {help}"))];
     let text = text.into_iter().flatten().collect::<Vec<_>>().join("\n");
     if let TestCaseStatus::NonSuccess { .. } = status {
@@ -57,7 +54,7 @@ fn case(verdict: &Verdict<'_>, one: &Settled, finding: &Finding) -> TestCase {
     let name = [vec![rule.to_owned()], subject, place.into_iter().collect()].concat().join(" ");
     let mut case = TestCase::new(name, status);
     case.set_classname(format!("warplint.{rule}"));
-    if one.level <= Level::Note {
+    if !fails {
         case.set_system_out(text);
     }
     case

@@ -30,7 +30,7 @@ mod wire;
 
 use std::io::{self, Write};
 
-use crate::settle::Verdict;
+use crate::settle::{FailOn, Verdict};
 
 pub use baseline::Written;
 pub use branches::{branches_human, branches_json};
@@ -81,6 +81,8 @@ pub struct Layout {
     pub verbose: bool,
     /// No more than the findings.
     pub quiet: bool,
+    /// What fails the run.
+    pub fail_on: FailOn,
 }
 
 /// What went wrong, for a person.
@@ -106,7 +108,7 @@ pub fn render(format: Format, verdict: &Verdict<'_>, layout: &Layout, out: &mut 
         Format::Sarif => sarif::render(verdict, &mut Escaped(out)),
         Format::Github => github::render(verdict, out),
         Format::Gitlab => gitlab::render(verdict, &mut Escaped(out)),
-        Format::Junit => junit::render(verdict, out),
+        Format::Junit => junit::render(verdict, layout.fail_on, out),
         Format::Markdown => markdown::render(verdict, layout, out),
         Format::Csv => csv::render(verdict, out),
         Format::Html => html::render(verdict, out),

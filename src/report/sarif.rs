@@ -116,7 +116,8 @@ pub(super) fn render(verdict: &Verdict<'_>, out: &mut dyn Write) -> io::Result<(
     write!(out, "{{\n\"$schema\": \"{SCHEMA}\",\n\"version\": \"2.1.0\",\n\"runs\": [{{\n\"tool\": {{\"driver\": ")?;
     serde_json::to_writer(&mut *out, &driver).map_err(io::Error::from)?;
     // Where the folder lies on this machine is nobody's business, and whoever reads the report has it elsewhere.
-    let bases = json!({BASE: {"description": {"text": "The folder that warplint was run in."}}});
+    let bases =
+        json!({BASE: {"description": {"text": "The root of the project, or the folder that warplint was run in."}}});
     write!(out, "}},\n\"originalUriBaseIds\": ")?;
     serde_json::to_writer(&mut *out, &bases).map_err(io::Error::from)?;
     // Columns count characters, as in every other format.
@@ -204,7 +205,7 @@ fn outcome<'a>(verdict: &'a Verdict<'_>, one: &Settled, finding: &'a Finding, is
             None => Logical { fully_qualified_name: raw, decorated_name: None, kind: "function" },
         }
     });
-    let physical = finding.label.as_ref().and_then(|label| physical(&excerpt::position(report, label)));
+    let physical = finding.label.as_ref().and_then(|label| physical(report, &excerpt::position(report, label)));
     let has_place = physical.is_some() || logical.is_some();
     let place = Location {
         id: None,
@@ -235,7 +236,7 @@ fn related(report: &Report, finding: &Finding) -> Vec<Location> {
     let place = |(id, label): (usize, &Label)| {
         Some(Location {
             id: Some(id),
-            physical_location: Some(physical(&excerpt::position(report, label))?),
+            physical_location: Some(physical(report, &excerpt::position(report, label))?),
             logical_locations: Vec::new(),
             message: Some(Text { text: label.text.clone().into() }),
         })
@@ -244,7 +245,7 @@ fn related(report: &Report, finding: &Finding) -> Vec<Location> {
 }
 
 /// None for what is no file, as standard input and the output of a build.
-fn physical(at: &Position) -> Option<Physical> {
+fn physical(report: &Report, at: &Position) -> Option<Physical> {
     if matches!(at.path.as_str(), "<stdin>" | "<build>") || at.line == 0 {
         return None;
     }
@@ -254,7 +255,7 @@ fn physical(at: &Position) -> Option<Physical> {
         end_line: at.line,
         end_column: at.end_column.max(at.column),
     };
-    let uri = uri(&at.path);
+    let uri = uri(&excerpt::in_project(report, &at.path));
     let uri_base_id = (!uri.starts_with("file:")).then_some(BASE);
     Some(Physical { artifact_location: Artifact { uri, uri_base_id }, region })
 }
@@ -289,7 +290,7 @@ fn suppression<'a>(verdict: &'a Verdict<'_>, one: &Settled) -> Option<Suppressio
     let kind = if matches!(allowance, Some(Allowance::Comment(..))) { "inSource" } else { "external" };
     let physical = match allowance {
         Some(Allowance::Comment(quote, span) | Allowance::Entry(quote, span)) => {
-            physical(&excerpt::position_of(report, quote, span))
+            physical(report, &excerpt::position_of(report, quote, span))
         }
         Some(Allowance::Level(Origin::Config { file, line })) => {
             let at = Position {
@@ -300,7 +301,7 @@ fn suppression<'a>(verdict: &'a Verdict<'_>, one: &Settled) -> Option<Suppressio
                 byte_start: None,
                 byte_end: None,
             };
-            physical(&at)
+            physical(report, &at)
         }
         _ => None,
     };

@@ -76,7 +76,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
         let what = format!(
             "threads of a block of {name} may leave this loop a turn before the others, and miss the barrier in it"
         );
-        let more = ": safe only where its bound is a multiple of its step".to_owned();
+        let more = ": safe only where its bound never falls within a block".to_owned();
         return told(context, hit, Message { what, more, label: Says::Lanes }, STRIDED, exits);
     }
     let (does, help) = match found.function.arch {
@@ -206,7 +206,7 @@ mod tests {
                 all,
                 [
                     "warning[barrier-in-divergent-branch] threads of a block of `k` may leave this loop a turn before the \
-                     others, and miss the barrier in it: safe only where its bound is a multiple of its step"
+                     others, and miss the barrier in it: safe only where its bound never falls within a block"
                 ],
                 "{head}"
             );

@@ -73,6 +73,7 @@ mod tests {
         assert_eq!(found("k<<<1, 32>>>(p); k<<<n, 32>>>(p);", &[]), 1);
         assert_eq!(found("k<<<1, 32>>>(p); k<<<n, n>>>(p);", &[]), 1);
         assert_eq!(found("k<<<1, 32>>>(p); k<<<n, 256>>>(p);", &[]), 0);
+        assert_eq!(found("k<<<1, 32>>>(p); k<<<n, dim3(32, 33)>>>(p);", &[]), 0, "no GPU launches that");
     }
 
     #[test]

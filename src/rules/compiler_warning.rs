@@ -78,6 +78,8 @@ mod tests {
 nvcc warning : incompatible redefinition for option 'maxrregcount', the last value of this option was used
 ptxas warning :  .debug_info section not found
 ptxas info    : (C7999) Potential Performance Loss: something new in the function 'k'
+ptxas k.ptx, line 4; info    : Advisory: Modifier '.sp::ordered_metadata' should be used on instruction 'mma'
+ptxas info    : Command line option '--g-tensor-memory-access-check' not supported for '.target sm_80', will be ignored
 ";
         assert_eq!(
             told(RULE, log),
@@ -85,6 +87,8 @@ ptxas info    : (C7999) Potential Performance Loss: something new in the functio
                 "note: incompatible redefinition for option 'maxrregcount', the last value of this option was used",
                 "note: .debug_info section not found",
                 "note: Potential Performance Loss: something new in the function 'k'",
+                "note: Advisory: Modifier '.sp::ordered_metadata' should be used on instruction 'mma'",
+                "note: Command line option '--g-tensor-memory-access-check' not supported for '.target sm_80', will be ignored",
             ]
         );
     }

@@ -30,8 +30,9 @@ pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
 /// For each input the first message that shows it.
 fn first_advisories(context: &Context<'_>) -> Vec<Option<usize>> {
     let mut first = vec![None; context.report.inputs.len()];
-    for (at, message) in
-        context.messages_of(|kind| kind == MessageKind::Setmaxnreg).filter(|(_, message)| is_debug(context, message))
+    for (at, message) in context
+        .messages_of(|kind| matches!(kind, MessageKind::Setmaxnreg | MessageKind::Warning))
+        .filter(|(_, message)| is_debug(context, message))
     {
         if let Some(first) = first.get_mut(message.place.input as usize) {
             first.get_or_insert(at);
@@ -40,9 +41,15 @@ fn first_advisories(context: &Context<'_>) -> Vec<Option<usize>> {
     first
 }
 
-/// The advisory that ptxas gives only when it compiles for debugging.
+/// What ptxas and nvcc say only when they compile for debugging.
 fn is_debug(context: &Context<'_>, message: &Message) -> bool {
-    text::has(context.raw(message), "to allow debugging")
+    const SAID: [&str; 4] = [
+        "to allow debugging",
+        "Conflicting options --device-debug and ",
+        "'--device-debug (-G)' overrides ",
+        ".debug_abbrev section not found",
+    ];
+    SAID.iter().any(|said| text::has(context.raw(message), said))
 }
 
 pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
@@ -91,11 +98,15 @@ ptxas info    : Used 8 registers, used 0 barriers
     }
 
     #[test]
-    fn an_advisory_of_a_debug_build_tells_it_too() {
-        let log = format!(
-            "ptxas info    : (C7505) Potential Performance Loss: 'setmaxnreg' ignored to allow debugging.\n{KERNEL}"
-        );
-        assert_eq!(told("debug-build", &log), [SAID]);
+    fn what_tools_say_only_of_a_debug_build_tells_it_too() {
+        for said in [
+            "ptxas info    : (C7505) Potential Performance Loss: 'setmaxnreg' ignored to allow debugging.",
+            "ptxas warning : Conflicting options --device-debug and --generate-line-info specified, ignoring --generate-line-info option",
+            "nvcc warning : '--device-debug (-G)' overrides '--generate-line-info (-lineinfo)'",
+            "ptxas warning :  .debug_abbrev section not found",
+        ] {
+            assert_eq!(told("debug-build", &format!("{said}\n{KERNEL}")), [SAID], "{said}");
+        }
     }
 
     #[test]

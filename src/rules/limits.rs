@@ -104,8 +104,10 @@ fn is_lone(context: &Context<'_>, at: usize, judged: &Judged) -> bool {
     let is_small = |site: &LaunchSite| {
         site.blocks().is_some_and(|blocks| held > 0 && (blocks == 1 || blocks.div_ceil(u64::from(sms)) < held))
     };
-    // A launch whose block is not known may be one of these.
-    let may_be = |site: &LaunchSite| site.block_size().is_none_or(|block| block == judged.block);
+    // A launch whose block is not known may be one of these; one that no GPU makes is none.
+    let is_refused =
+        |site: &LaunchSite| site.impossible.is_some() || (site.threads().is_some() && site.block_size().is_none());
+    let may_be = |site: &LaunchSite| !is_refused(site) && site.block_size().is_none_or(|block| block == judged.block);
     let mut sites = all.spots.iter().filter_map(|spot| context.report.launch(*spot));
     sites.all(|site| !may_be(site) || is_small(site))
 }

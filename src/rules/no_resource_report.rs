@@ -98,7 +98,7 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
 }
 
 fn words(input: &InputFacts, called: &str, not_shown: bool, compiled: bool) -> (String, &'static str) {
-    if input.bytes == 0 {
+    if input.bytes == 0 && !input.is_captured {
         let help = "compilers write to stderr: put `2>&1` before the pipe or after the redirection, as in `nvcc -Xptxas -v … \
                     2>&1 | warplint`";
         return (format!("{called} is empty"), help);
@@ -118,6 +118,10 @@ fn words(input: &InputFacts, called: &str, not_shown: bool, compiled: bool) -> (
                     there, ptxas did not run to its end: a target that is up to date compiles nothing, so rebuild it, and \
                     look whether the build was stopped";
         return (format!("{called} shows a CUDA build and no figures of any kernel"), help);
+    }
+    if input.bytes == 0 {
+        let help = "where the build was up to date, rebuild it; else `-Xptxas -v` among the compiler's flags prints the figures";
+        return (format!("{called} printed nothing"), help);
     }
     let help = "warplint reads what `nvcc -Xptxas -v`, `nvlink -v` and `cuobjdump -res-usage` print: is this the right file, and \
                 is stderr in it?";

@@ -62,16 +62,29 @@ fn known(found: &Found<'_>) -> Option<Known> {
         Told::Partly => {
             let [x, y, z] = found.shapes.part;
             let (x, others) = (x.filter(|x| *x < LANES)?, y.unwrap_or(1).saturating_mul(z.unwrap_or(1)));
-            let rows = Some(LANES.div_ceil(x)).filter(|rows| others >= *rows);
+            let rows = Some(rows_of(x)).filter(|rows| others >= *rows);
             Some(Known::Row { x, rows })
         }
         Told::Perhaps | Told::Bound | Told::Nothing => None,
     }
 }
 
-/// Rows that a warp covers, in part or whole.
+/// Rows that a warp covers at most, in part or whole.
 fn rows(block: BlockSize) -> u32 {
-    LANES.div_ceil(block.x).min(block.y * block.z)
+    let all = block.threads();
+    let warps = (0..all).step_by(LANES as usize);
+    warps.map(|first| (first + LANES - 1).min(all - 1) / block.x - first / block.x + 1).max().unwrap_or(0)
+}
+
+/// The same of rows of `x` threads, of which there are enough: warps begin where 32 and the rows have a divisor in common.
+fn rows_of(x: u32) -> u32 {
+    let common = (1..=x).rev().find(|divisor| x.is_multiple_of(*divisor) && LANES.is_multiple_of(*divisor));
+    (x - common.unwrap_or(1) + LANES - 1) / x + 1
+}
+
+/// Says so where not all warps cover as many rows as some do.
+fn up_to(x: u32) -> &'static str {
+    if LANES.is_multiple_of(x) { "" } else { "up to " }
 }
 
 impl Known {
@@ -79,7 +92,7 @@ impl Known {
     fn most(self) -> u32 {
         match self {
             Known::Block(block) => rows(block),
-            Known::Row { x, .. } => LANES.div_ceil(x),
+            Known::Row { x, .. } => rows_of(x),
         }
     }
 
@@ -99,9 +112,13 @@ pub(super) fn tell(context: &Context<'_>, _: &Options, hit: &Hit) -> Finding {
     let name = context.called(Some(found.function.name));
     let of = if found.shapes.all.len() > 1 { "a" } else { "its" };
     let what = match known {
-        Known::Block(block) => format!("a warp of {name} covers {} of {of} {block} block", counted(rows(block), "row")),
+        Known::Block(block) => {
+            let (up_to, rows) = (up_to(block.x), counted(rows(block), "row"));
+            format!("a warp of {name} covers {up_to}{rows} of {of} {block} block")
+        }
         Known::Row { x, rows: Some(rows) } => {
-            format!("a warp of {name} covers {} of its block, which has {} in x", counted(rows, "row"), threads(x))
+            let (up_to, rows) = (up_to(x), counted(rows, "row"));
+            format!("a warp of {name} covers {up_to}{rows} of its block, which has {} in x", threads(x))
         }
         Known::Row { x, rows: None } => {
             format!(

@@ -50,7 +50,12 @@ fn of_launches(context: &Context<'_>, hits: &mut Vec<Hit>) {
         let Some(block) = site.block_size() else { continue };
         let idle = idle_lanes(block);
         let is_meant = fits_a_warp(block, site) || wants_it(context, launched) || context.is_told_better(launched);
-        if idle == 0 || is_meant || context.is_hip(site.quote.place.input) {
+        if idle == 0
+            || is_meant
+            || site.grid.contains(&Some(0))
+            || site.impossible.is_some()
+            || context.is_hip(site.quote.place.input)
+        {
             continue;
         }
         let hit = Hit::launch(at, idle).for_reason(block.threads() as usize);

@@ -17,9 +17,11 @@ pub(super) struct Options {}
 
 pub(super) fn check(context: &Context<'_>, _: &Options, hits: &mut Vec<Hit>) {
     let early = runs_in_step(context);
-    let is_told =
-        |one: &&Loose| !(early && one.function(context.report).is_none_or(|function| function.arch.is_none()));
-    let all = context.numbers.branches.exchanges.iter().enumerate().filter(|(_, one)| is_told(one));
+    // Of a source, what has no name that means an exchange is none.
+    let is_named = |one: &Loose| one.positions(context.report).is_none() || one.word(context.report).is_some();
+    let has_arch = |one: &Loose| one.function(context.report).is_some_and(|function| function.arch.is_some());
+    let is_told = |(_, one): &(usize, &Loose)| is_named(one) && (!early || has_arch(one));
+    let all = context.numbers.branches.exchanges.iter().enumerate().filter(is_told);
     hits.extend(all.map(|(at, one)| Hit::exchange(at, one.exchange.count)));
 }
 

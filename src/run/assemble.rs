@@ -9,7 +9,7 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use miette::Diagnostic;
 use thiserror::Error;
 
-use crate::model::{Arch, Kind, Module, Report, symbol};
+use crate::model::{Arch, Kind, Module, Origin, Report, symbol};
 use crate::parse::{Echo, EchoMode, read_log};
 
 /// Why ptxas could not be asked, or did not answer.
@@ -73,7 +73,9 @@ fn is_program(path: &Path) -> bool {
 /// Runs `program` on every module of `report`, and reads what it says into the same report. Of each module that came from a
 /// file, `paths` has that file at its index.
 pub(super) fn all(program: &Path, paths: &[Option<PathBuf>], report: &mut Report) -> Vec<AssembleError> {
-    if report.modules.is_empty() {
+    // What was made of a source for its branches is nothing that ptxas could compile.
+    let is_ptx = |module: &Module| module.origin == Origin::Compiler;
+    if !report.modules.iter().any(is_ptx) {
         return vec![AssembleError::NoPtx];
     }
     let scratch = match Scratch::new() {
@@ -83,6 +85,9 @@ pub(super) fn all(program: &Path, paths: &[Option<PathBuf>], report: &mut Report
     let mut errors = Vec::new();
     for at in 0..report.modules.len() {
         let module = &report.modules[at];
+        if !is_ptx(module) {
+            continue;
+        }
         // Without a function there is nothing to have figures of.
         let Some(first) = module.functions.first() else { continue };
         let input = report.inputs.get(module.input as usize).map_or_else(String::new, |input| input.name.clone());

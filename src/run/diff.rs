@@ -66,6 +66,12 @@ pub(super) fn run(args: &DiffArgs, style: Style, streams: &mut Streams<'_>) -> m
             let why = if side.ambiguous > 0 { ambiguous } else { why };
             return Err(Nothing { name: shown(path), why, help: None }.into());
         }
+        if side.kernels.kernels.values().flatten().all(Figures::is_unknown) {
+            let why = "its kernels have no figures".to_owned();
+            let help =
+                "sources tell none: compare what two builds print (`nvcc -Xptxas -v`), PTX, reports or baselines";
+            return Err(Nothing { name: shown(path), why, help: Some(help.to_owned()) }.into());
+        }
         side.kernels.kernels.retain(|key, figures| {
             let named = figures.iter().filter_map(|one| one.name.as_deref());
             let names: Vec<&[u8]> = named.chain([&*key.kernel]).map(str::as_bytes).collect();

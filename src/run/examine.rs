@@ -7,7 +7,7 @@ use miette::{Report as Failure, Severity};
 
 use super::build::Build;
 use super::failures::{OneFile, OverInput};
-use super::units::{Role, Units};
+use super::units::{Lower, Role, Units};
 use super::{Streams, assemble, inputs, show, sources, stale, units};
 use crate::analyse::{Assumptions, Depth, Numbers, analyse};
 use crate::baseline::Against;
@@ -92,7 +92,12 @@ pub(super) fn examine(
     if let Some(build) = build {
         reading.failures.extend(build.read(&mut reading.report, streams.stdout, streams.stderr).err());
     }
-    let mut units = reading.inputs(paths, depth != Depth::None, streams)?;
+    let lower = match depth {
+        Depth::None => Lower::Nothing,
+        Depth::Branches(Which::All) => Lower::All,
+        Depth::Branches(_) => Lower::Telling,
+    };
+    let mut units = reading.inputs(paths, lower, streams)?;
     if let Some(ptxas) = ptxas {
         let errors = assemble::all(&ptxas, &reading.module_paths, &mut reading.report);
         reading.failures.extend(errors.into_iter().map(Failure::from));
@@ -158,9 +163,10 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads the inputs that `paths` name; device functions of sources are made into PTX if `lower` says so. Fails where
+    /// Reads the inputs that `paths` name; of device functions of sources those are made into PTX that `lower`
+    /// says. Fails where
     /// nothing at all could be read.
-    fn inputs(&mut self, paths: &[PathBuf], lower: bool, streams: &mut Streams<'_>) -> miette::Result<Units> {
+    fn inputs(&mut self, paths: &[PathBuf], lower: Lower, streams: &mut Streams<'_>) -> miette::Result<Units> {
         let mut files: Vec<SourceFile> = Vec::new();
         let mut left_out = 0;
         for path in paths {

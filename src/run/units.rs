@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::discover::{InputError, SourceFile};
 use crate::model::{Bounds, InputFacts, NameId, NotFollowed, Place, Report, Spot, Unit};
-use crate::parse::cuda::lower::{self, Device, Lowered, lower};
+use crate::parse::cuda::lower::{self, Device, Lowered, lower, lower_all, redefines_exchanges};
 use crate::parse::cuda::{Aliases, File, Gathered, Meaning, NewNames, Scanner, gather, scan};
 use crate::suppress::{self, Kept};
 
@@ -28,13 +28,24 @@ impl Units {
     }
 }
 
+/// Which device functions of a source are made into PTX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lower {
+    /// None.
+    Nothing,
+    /// Those in which a branch may have something to report.
+    Telling,
+    /// All.
+    All,
+}
+
 /// What files of a run are read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// To be linted: each is an input, whose device functions are made into PTX where branches are asked for.
     Given {
         /// Whether they are.
-        lower: bool,
+        lower: Lower,
     },
     /// For what they say of the kernels of other inputs.
     Searched,
@@ -88,6 +99,8 @@ impl Scanned<'_> {
         let mut units = Units::default();
         let mut gathered = Vec::with_capacity(self.outcomes.len());
         let mut lowered = Vec::new();
+        let redefines = |one: &Outcome| matches!(one, Outcome::Scanned(content) if content.redefines_exchanges);
+        let is_redefined = self.outcomes.iter().any(redefines);
         for (file, one) in self.files.iter().zip(self.outcomes) {
             match one {
                 Outcome::Scanned(content) => {
@@ -105,8 +118,11 @@ impl Scanned<'_> {
             }
         }
         gather(&gathered, report);
-        for (unit, lowered) in lowered {
-            add_module(unit, lowered, report);
+        for (unit, mut made) in lowered {
+            if is_redefined {
+                made.lowered.forget_exchanges();
+            }
+            add_module(unit, made, report);
         }
         units
     }
@@ -190,6 +206,8 @@ struct Content {
     has_code: bool,
     comments: Vec<Kept>,
     lowered: Option<Made>,
+    /// Whether it defines exchanges between lanes anew, for whoever includes it.
+    redefines_exchanges: bool,
 }
 
 type Alias = (Box<[u8]>, Meaning);
@@ -242,14 +260,24 @@ impl Reader<'_> {
         }
         let file = scanner.scan(text, self.aliases);
         let comments = if has_code { suppress::keep(text) } else { Vec::new() };
-        let is_lowered = self.role == Role::Given { lower: true } && has_code;
-        let lowered = if is_lowered { lowered(source, text, &file, scanner) } else { None };
-        Outcome::Scanned(Box::new(Content { file, has_code, comments, lowered }))
+        let lowered = match self.role {
+            Role::Given { lower: Lower::Telling } if has_code => lowered(source, text, &file, scanner, lower),
+            Role::Given { lower: Lower::All } if has_code => lowered(source, text, &file, scanner, lower_all),
+            _ => None,
+        };
+        let redefines_exchanges = redefines_exchanges(text);
+        Outcome::Scanned(Box::new(Content { file, has_code, comments, lowered, redefines_exchanges }))
     }
 }
 
-/// The device functions of a source as PTX, where a branch of them may have something to report.
-fn lowered(source: &SourceFile, text: &[u8], file: &File, scanner: &Scanner) -> Option<Made> {
+/// The device functions of a source as PTX, those that `lower` makes into such.
+fn lowered(
+    source: &SourceFile,
+    text: &[u8],
+    file: &File,
+    scanner: &Scanner,
+    lower: fn(&lower::Unit<'_>) -> Option<Lowered>,
+) -> Option<Made> {
     let name = source.path.display().to_string();
     let constants = |name: &[u8]| file.constant(name);
     let devices = scanner.devices().map(|one| Device {
@@ -257,8 +285,10 @@ fn lowered(source: &SourceFile, text: &[u8], file: &File, scanner: &Scanner) -> 
         is_kernel: one.is_kernel,
         parameters: one.parameters,
         body: one.body,
+        passed: Vec::new(),
     });
-    let functions: Vec<Device> = devices.collect();
+    let mut functions: Vec<Device> = devices.collect();
+    pass_constants(text, file, &mut functions);
     let lowered = lower(&lower::Unit { text, name: &name, functions: &functions, constants: &constants })?;
     let name = |of: usize| text.get(functions.get(of)?.name.clone());
     let names = lowered.functions.iter().map(|one| name(one.of).unwrap_or(b"?").into()).collect();
@@ -267,6 +297,20 @@ fn lowered(source: &SourceFile, text: &[u8], file: &File, scanner: &Scanner) -> 
         Some((narrow(lowered.not_followed.len()), name(*first)?.into(), narrow(line)))
     });
     Some(Made { lowered, functions, names, not_followed })
+}
+
+/// Gives kernels the constants that all their launches in the file give them; those of one name may be launched for each other.
+fn pass_constants(text: &[u8], file: &File, functions: &mut [Device]) {
+    let mut by_name: HashMap<&[u8], Option<usize>> = HashMap::new();
+    for (at, one) in functions.iter().enumerate().filter(|(_, one)| one.is_kernel) {
+        let Some(name) = text.get(one.name.clone()) else { continue };
+        by_name.entry(name).and_modify(|known| *known = None).or_insert(Some(at));
+    }
+    for (name, values) in file.passed() {
+        if let Some(one) = by_name.get(name).copied().flatten().and_then(|at| functions.get_mut(at)) {
+            one.passed = values;
+        }
+    }
 }
 
 /// The number that places in a file have.

@@ -10,7 +10,7 @@ use crate::baseline::{
     Accepted, Against, Baseline, Figures, From, Key, KeyRef, LaunchFigures, Seen, name_key, normalised,
 };
 use crate::finding::{Fact, Finding, Hit, Level, Subject};
-use crate::model::{Kernel, Place};
+use crate::model::{Kernel, Place, symbol};
 use crate::rules::comparable;
 
 /// The rule that holds a build against a baseline: what it finds is not accepted but written down anew.
@@ -59,13 +59,17 @@ pub(super) fn accept(verdict: &Verdict<'_>, against: &Against) -> Acceptance {
     alike.values_mut().flatten().for_each(|list| list.sort_by_key(worst));
     // The mildest first, so that each takes the least that it needs.
     open.sort_by_key(|(_, asked)| asked.severity);
+    let mut unknown = Vec::new();
     for (at, asked) in open {
         let by_cap = alike.get_mut(&loose(&asked)).into_iter().flatten().skip(asked.cap as usize);
         let mut found = by_cap.filter_map(|candidates| {
             let first = candidates.partition_point(|one| worst(one) < asked.severity.unwrap_or_default());
             (first < candidates.len()).then_some((candidates, first))
         });
-        let Some((candidates, first)) = found.next() else { continue };
+        let Some((candidates, first)) = found.next() else {
+            unknown.push((at, asked));
+            continue;
+        };
         let Some(count) = acceptance.left.get_mut(&candidates[first]) else { continue };
         *count -= 1;
         if *count == 0 {
@@ -73,7 +77,40 @@ pub(super) fn accept(verdict: &Verdict<'_>, against: &Against) -> Acceptance {
         }
         acceptance.is_accepted[at] = true;
     }
+    accept_across(&unknown, against, &mut acceptance);
     acceptance
+}
+
+/// Accepts what was read off sources alone then and is read off a log with them now, or the other way around: a source tells
+/// neither all of a kernel's name nor its architecture. One such finding stands for those of all architectures and instances.
+fn accept_across(asked: &[(usize, Accepted)], against: &Against, acceptance: &mut Acceptance) {
+    if asked.is_empty() {
+        return;
+    }
+    let mut known: HashMap<(&str, String), Vec<&Accepted>> = HashMap::new();
+    for accepted in against.baseline.findings.keys() {
+        let Some(kernel) = accepted.kernel.as_deref() else { continue };
+        known.entry((&accepted.rule, in_source(kernel))).or_default().push(accepted);
+    }
+    for (at, asked) in asked {
+        let Some(kernel) = asked.kernel.as_deref() else { continue };
+        let candidates = known.get(&(&*asked.rule, in_source(kernel))).into_iter().flatten();
+        let mut candidates = candidates.filter(|one| {
+            let is_mangled = |one: &Accepted| one.kernel.as_deref().is_some_and(|kernel| kernel.starts_with("_Z"));
+            let is_across = is_mangled(one) != is_mangled(asked) || one.arch.is_some() != asked.arch.is_some();
+            is_across && one.cap >= asked.cap && worst(one) >= asked.severity.unwrap_or_default()
+        });
+        if let Some(found) = candidates.next() {
+            acceptance.left.remove(*found);
+            acceptance.is_accepted[*at] = true;
+        }
+    }
+}
+
+/// The name of a kernel as a source has it: without parameters, namespaces and the arguments of a template.
+fn in_source(kernel: &str) -> String {
+    let short = symbol::short(kernel.as_bytes());
+    short.split('<').next().unwrap_or_default().to_owned()
 }
 
 /// The same without how bad it is, where it is on an occupancy that the baseline has: `regression` compares that.

@@ -35,10 +35,13 @@ pub(super) fn compared(one: &Instruction, place: u16, args: &[Value], extent: Ex
 }
 
 /// How far apart two numbers are of which each differs from lane to lane and the distance does not: an index on both sides
-/// of a comparison. `None` where it does, or equality is asked for, which nothing wraps around.
+/// of a comparison. `None` where it does, or equality is asked for, which nothing wraps
+/// around, or where no number was drawn.
 pub(in crate::lanes) fn distance(cond: Cond, a: &Value, b: &Value, bits: u32, extent: Extent) -> Option<Value> {
     let orders = !matches!(cond, Cond::Eq | Cond::Equ | Cond::Ne | Cond::Neu | Cond::Num | Cond::Nan);
-    if !orders || a.span() != Span::Thread || b.span() != Span::Thread {
+    // Of what the index alone decides it is known where it wraps around.
+    let is_known = a.rows() == 1 && b.rows() == 1;
+    if !orders || is_known || a.span() != Span::Thread || b.span() != Span::Thread {
         return None;
     }
     let low = mask(bits);

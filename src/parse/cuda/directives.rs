@@ -98,6 +98,34 @@ pub(super) fn leave_out_dead(text: &[u8], tokens: &mut Vec<Token>, conditions: &
     });
 }
 
+/// The bytes under conditions that are not known and of which something else is read where they do not hold.
+pub(super) fn alternatives(text: &[u8], conditions: &Conditions) -> Vec<Range<usize>> {
+    let mut tokens = Vec::new();
+    super::lexer::tokens(text, 0, text.len(), &mut tokens);
+    leave_out_dead(text, &mut tokens, conditions);
+    let mut open: Vec<(usize, bool)> = Vec::new();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for token in tokens.iter().filter(|token| token.kind == Kind::Directive) {
+        match directive(token.of(text)) {
+            Directive::If(_) => open.push((token.start as usize, false)),
+            Directive::ElseIf | Directive::Else => {
+                if let Some((_, has_other)) = open.last_mut() {
+                    *has_other = true;
+                }
+            }
+            Directive::End => {
+                if let Some((start, true)) = open.pop() {
+                    // What is within is of this one.
+                    found.truncate(found.partition_point(|inner| inner.start < start));
+                    found.push(start..token.end as usize);
+                }
+            }
+            Directive::Other => {}
+        }
+    }
+    found
+}
+
 /// An `#if` that is open.
 struct Decided {
     /// Whether its present branch is compiled.
@@ -116,6 +144,23 @@ struct Decided {
 mod tests {
     use super::super::lexer::tokens;
     use super::*;
+
+    #[test]
+    fn what_is_one_of_several_is_found_with_all_that_is_within() {
+        let found = |source: &str| {
+            let all = alternatives(source.as_bytes(), &Conditions::default());
+            all.into_iter().map(|range| source[range].replace('\n', " ")).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            found("#ifndef X_H\n#define X_H\na\n#if F(X)\nb\n#else\nc\n#endif\n#endif\n"),
+            ["#if F(X) b #else c #endif"]
+        );
+        assert_eq!(
+            found("#if X\na\n#if Y\nb\n#elif Z\nc\n#endif\n#else\nd\n#endif\n#ifdef W\n#endif"),
+            ["#if X a #if Y b #elif Z c #endif #else d #endif"]
+        );
+        assert!(found("#if 0\na\n#else\nb\n#endif\n#ifdef X\n#endif").is_empty());
+    }
 
     #[test]
     fn what_conditions_leave_out_is_taken_out() {

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use hashbrown::HashMap;
+
 use super::aliases::{Aliases, Meaning, find_aliases};
 use super::arrays::{FoundArray, arrays};
 use super::code::Code;
@@ -55,6 +57,31 @@ impl File {
         }
         let at = self.constants.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
         self.constants[at].1.known()
+    }
+
+    /// What the launches of this file give each kernel, by the last word of its name: for each parameter the constant that all
+    /// of them give. What one launch gives in a way that is not known is not known.
+    #[must_use]
+    pub fn passed(&self) -> HashMap<&[u8], Vec<Option<i64>>> {
+        let mut all: HashMap<&[u8], Vec<Option<i64>>> = HashMap::new();
+        for launch in &self.launches {
+            let Some(callee) = launch.callee.as_deref() else { continue };
+            let last = memchr::memrchr(b':', callee).map_or(0, |colon| colon + 1);
+            let new = || launch.values.to_vec();
+            all.entry(&callee[last..]).and_modify(|known| agree(known, &launch.values)).or_insert_with(new);
+        }
+        all
+    }
+}
+
+fn agree(known: &mut Vec<Option<i64>>, values: &[Option<i64>]) {
+    if known.len() != values.len() {
+        known.clear();
+    }
+    for (known, value) in known.iter_mut().zip(values) {
+        if known != value {
+            *known = None;
+        }
     }
 }
 
@@ -111,6 +138,8 @@ pub(super) struct FoundLaunch {
     pub(super) callee: Option<Box<[u8]>>,
     pub(super) arguments: Option<Box<[u8]>>,
     pub(super) passed: Option<u32>,
+    /// What is passed, as far as it is constant; empty where `passed` is not known.
+    pub(super) values: Box<[Option<i64>]>,
     pub(super) form: LaunchForm,
     pub(super) grid: [Term; 3],
     pub(super) block: [Term; 3],
@@ -390,12 +419,14 @@ impl Found<'_> {
         let (callee, arguments) = callee(&launch.callee, fold);
         // What the arguments of a macro stand for is not known.
         let passed = launch.passed.clone().filter(|_| !in_macro).and_then(|passed| given(fold, passed));
+        let (passed, values) = passed.unzip();
         let at = bytes_of(code, &launch.at);
         let block_at = block_range.map(|range| bytes_of(code, &range));
         self.file.launches.push(FoundLaunch {
             callee,
             arguments,
             passed,
+            values: values.unwrap_or_default(),
             form: launch.form,
             grid,
             block,
@@ -497,15 +528,19 @@ fn count(code: &Code, text: &[u8], list: Range<usize>) -> Option<u32> {
     if parts.iter().any(is_macro) { None } else { u32::try_from(parts.len()).ok() }
 }
 
-/// How many arguments a kernel is given.
-fn given(fold: &mut Fold<'_>, list: Range<usize>) -> Option<u32> {
+/// How many arguments a kernel is given, and what they are worth.
+fn given(fold: &mut Fold<'_>, list: Range<usize>) -> Option<(u32, Box<[Option<i64>]>)> {
     let code = fold.scopes.code;
     if list.clone().any(|at| is_open(code, at)) {
         return None;
     }
     let mut parts = super::launches::split(code, list);
     parts.retain(|part| !part.is_empty());
-    if parts.iter().any(|part| may_be_several(fold, part)) { None } else { u32::try_from(parts.len()).ok() }
+    if parts.iter().any(|part| may_be_several(fold, part)) {
+        return None;
+    }
+    let values = parts.iter().map(|part| fold.number(part.clone()).known()).collect();
+    Some((u32::try_from(parts.len()).ok()?, values))
 }
 
 /// Whether an argument may be a macro that stands for several. What is spelled as one is not where it is a variable or a

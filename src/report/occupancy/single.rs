@@ -110,7 +110,7 @@ fn why(found: &Calculation, request: &Request, limiter: Limiter) -> String {
             let reserved = target.shared_reserved_per_block;
             let reserved = if reserved == 0 { String::new() } else { format!(", {reserved} B of it reserved") };
             let allocated = answer.allocated_shared_per_block.0;
-            format!("{allocated} B of {} KiB{reserved}", target.shared_per_sm / 1024)
+            format!("{allocated} B of {} KiB{reserved}", answer.shared_per_sm.0 / 1024)
         }
         Limiter::Blocks => format!("1 of {}", target.max_blocks_per_sm),
         Limiter::Barriers => format!("{} of {}", launch.barriers, target.barriers_per_sm.unwrap_or(0)),

@@ -18,6 +18,7 @@ use miette::Diagnostic;
 
 use super::inputs;
 use crate::model::{Message, MessageKind, Place, Report, symbol};
+use crate::parse::note_command;
 use merge::{Event, From, Merged, PIECE};
 
 /// A build that is to be run, or that was.
@@ -89,7 +90,13 @@ impl<'a> Build<'a> {
         drop(sender);
         let name = self.name();
         let mut output = Merged::new(events, name.clone(), self.leaves_stdout, stdout, stderr);
+        let input = report.inputs.len();
         let read = inputs::read_build(&mut output, report);
+        if let Some(facts) = report.inputs.get_mut(input) {
+            facts.is_captured = true;
+            let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
+            note_command(&words, facts);
+        }
         self.last_on_stdout = output.last_on_stdout();
         let ended = output.ended();
         let status = ended.map_or(1, status_of);

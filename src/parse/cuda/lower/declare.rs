@@ -18,21 +18,37 @@ struct Declarator {
     next: usize,
 }
 
+/// What is known of the arguments of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given<'g> {
+    /// Nothing.
+    Unknown,
+    /// They are the same for all threads, and some are constants.
+    Kernel(&'g [Option<i64>]),
+}
+
+impl Given<'_> {
+    fn constant(self, position: u32) -> Option<i64> {
+        let Given::Kernel(passed) = self else { return None };
+        passed.get(position as usize).copied().flatten()
+    }
+}
+
 impl<'u> Lowering<'_, 'u> {
     /// The names of parameters: those of kernels are the same for all threads, those of other functions are unknown.
-    pub(super) fn parameters(&mut self, tokens: &[Token], is_kernel: bool) {
+    pub(super) fn parameters(&mut self, tokens: &[Token], given: Given<'_>) {
         let mut start = 0;
         let mut position = 0;
         while start < tokens.len() {
             let end = next_comma(self.text(), tokens, start);
-            self.parameter(&tokens[start..end], position, is_kernel);
+            self.parameter(&tokens[start..end], position, given);
             position += 1;
             start = end + 1;
         }
         self.out.parameters = position;
     }
 
-    fn parameter(&mut self, tokens: &[Token], position: u32, is_kernel: bool) {
+    fn parameter(&mut self, tokens: &[Token], position: u32, given: Given<'_>) {
         let text = self.text();
         let default = tokens.iter().position(|token| token.kind == Kind::Assign).unwrap_or(tokens.len());
         let tokens = &tokens[..default];
@@ -55,11 +71,17 @@ impl<'u> Lowering<'_, 'u> {
         };
         let is_float = words().any(|word| matches!(word, b"float" | b"double" | b"half" | b"__half"));
         let variable = match kind {
-            _ if !is_kernel || is_pointer || is_float || self.is_untracked(name) => Variable::UNKNOWN,
+            _ if given == Given::Unknown || is_pointer || is_float || self.is_untracked(name) => Variable::UNKNOWN,
             Named::Integer(kind) => {
                 let register = self.out.register();
                 let read = kind.promoted();
-                self.out.line(format_args!("ld.param.{} %v{register}, [p{position}];", read.name()));
+                match given.constant(position) {
+                    Some(value) => {
+                        let value = read.wrapped(value);
+                        self.out.line(format_args!("mov.{} %v{register}, {value};", read.bits()));
+                    }
+                    None => self.out.line(format_args!("ld.param.{} %v{register}, [p{position}];", read.name())),
+                }
                 Variable { holds: self.typed(Value::Register(register, read, false), kind), is_constant }
             }
             // Of another type it is the same for all threads as well.

@@ -8,7 +8,7 @@ use super::super::expr::{Id, Tree};
 use super::super::lexer::{Kind, Token};
 use super::super::statement::{self, Body, Tokens, What};
 use super::chain::chains;
-use super::declare::untracked;
+use super::declare::{Given, untracked};
 use super::emit::{Label, Output};
 use super::macros::Use;
 use super::value::{Type, Value, Variable};
@@ -102,16 +102,22 @@ const NEAR: usize = 16;
 const TRIPS: u32 = 8;
 
 impl<'l, 'u> Lowering<'l, 'u> {
-    /// Lowers a function; nothing where none of its branches may have something to report.
-    pub(super) fn function(file: &'l File<'u>, one: &Device) -> Result<Option<Output>, NotFollowed> {
+    /// Lowers a function; nothing where none of its branches may have something to report, unless `every` one is asked for.
+    pub(super) fn function(file: &'l File<'u>, one: &Device, every: bool) -> Result<Option<Output>, NotFollowed> {
         let code = file.expanded(&one.body);
         file.weights.learn(file, &code.0);
         let (mut this, body) = Lowering::begin(file, code).ok_or(NotFollowed)?;
         let parameters = file.tokens(&one.parameters);
-        this.parameters(&parameters, one.is_kernel);
+        let given = if one.is_kernel { Given::Kernel(&one.passed) } else { Given::Unknown };
+        this.parameters(&parameters, given);
         this.reductions(&parameters);
         this.all_statements(&body).ok_or(NotFollowed)?;
-        let matters = this.interest.direct
+        // The names that exchange between lanes may stand for something else where another compiler reads something else.
+        if !this.out.exchanges.is_empty() && file.is_one_of_several(one.body.start) {
+            this.out.exchanges.clear();
+        }
+        let matters = every
+            || this.interest.direct
             || (this.interest.leaves && !this.out.barriers.is_empty())
             || !this.out.exchanges.is_empty()
             // A block of rows, whose ends may be checked.
@@ -122,7 +128,7 @@ impl<'l, 'u> Lowering<'l, 'u> {
     /// Lowers what is called, for what it weighs; nothing where it cannot be followed.
     pub(super) fn alone(file: &'l File<'u>, body: &Range<usize>, parameters: &[Token]) -> Option<Output> {
         let (mut this, body) = Lowering::begin(file, file.expanded(body))?;
-        this.parameters(parameters, false);
+        this.parameters(parameters, Given::Unknown);
         this.all_statements(&body)?;
         Some(this.out)
     }

@@ -1,7 +1,7 @@
 //! Device functions of a source as PTX, so that whoever follows lanes through PTX follows them through sources as well.
 //!
 //! Integers are followed; whatever is not understood is loaded from an unknown place, so that it counts as data. Only those
-//! functions are lowered in which a branch may have something to report.
+//! functions are lowered in which a branch may have something to report, unless all are asked for.
 
 mod alike;
 mod builtin;
@@ -16,6 +16,7 @@ mod macros;
 mod value;
 mod weigh;
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub struct Device {
     pub parameters: Range<usize>,
     /// The bytes between the braces of its body.
     pub body: Range<usize>,
+    /// What its launches give it, as far as that is known: a constant for each parameter.
+    pub passed: Vec<Option<i64>>,
 }
 
 /// A source with what is known of it.
@@ -95,6 +98,16 @@ const LONGEST: usize = 1 << 20;
 /// Lowers those functions of a source in which a branch may have something to report; `None` where there is none.
 #[must_use]
 pub fn lower(unit: &Unit<'_>) -> Option<Lowered> {
+    lower_if(unit, false)
+}
+
+/// Lowers all functions of a source, for whoever wants to see every branch; `None` where there is none.
+#[must_use]
+pub fn lower_all(unit: &Unit<'_>) -> Option<Lowered> {
+    lower_if(unit, true)
+}
+
+fn lower_if(unit: &Unit<'_>, every: bool) -> Option<Lowered> {
     let mut lowered = Lowered::default();
     let mut file: Option<File<'_>> = None;
     let telling = macros::telling(unit.text);
@@ -104,7 +117,7 @@ pub fn lower(unit: &Unit<'_>) -> Option<Lowered> {
         // A short function may reduce what it is given.
         let is_volatile = memchr::memmem::find(parameters, b"volatile").is_some();
         let tells = || telling.iter().any(|name| memchr::memmem::find(body, name).is_some());
-        if !(is_volatile || emit::may_matter(body) || tells()) {
+        if !(every || is_volatile || emit::may_matter(body) || tells()) {
             continue;
         }
         if body.len() > LONGEST {
@@ -112,7 +125,7 @@ pub fn lower(unit: &Unit<'_>) -> Option<Lowered> {
             continue;
         }
         let file = file.get_or_insert_with(|| File::new(unit));
-        match Lowering::function(file, one) {
+        match Lowering::function(file, one, every) {
             Ok(Some(output)) => {
                 if lowered.text.is_empty() {
                     lowered.begin(unit.name);
@@ -170,6 +183,21 @@ impl Lowered {
     }
 }
 
+/// Whether a text defines an exchange between lanes anew, as headers do that know both forms.
+#[must_use]
+pub fn redefines_exchanges(text: &[u8]) -> bool {
+    const NAMES: [&[u8]; 4] = [b"__shfl", b"__any", b"__all", b"__ballot"];
+    let defined = memchr::memmem::find_iter(text, b"define __").map(|at| &text[at + b"define ".len()..]);
+    defined.into_iter().any(|name| NAMES.iter().any(|exchange| name.starts_with(exchange)))
+}
+
+impl Lowered {
+    /// Forgets the exchanges between lanes that are called by a name, which means something else.
+    pub fn forget_exchanges(&mut self) {
+        self.positions.exchanges.retain(|(_, word)| **word == *b"volatile");
+    }
+}
+
 /// What the functions of a file share.
 struct File<'u> {
     unit: Unit<'u>,
@@ -182,6 +210,8 @@ struct File<'u> {
     /// Whether exchanges without `.sync` are what their names say.
     knows_exchanges: bool,
     conditions: Conditions,
+    /// What is one of several, once that was asked for.
+    alternatives: OnceCell<Vec<Range<usize>>>,
 }
 
 impl<'u> File<'u> {
@@ -196,10 +226,10 @@ impl<'u> File<'u> {
         }
         let has = |what: &[u8]| memchr::memmem::find(unit.text, what).is_some();
         let is_for_amd = is_hip(unit.text);
-        let is_hip = is_for_amd || has(b"hip_runtime") || unit.name.to_ascii_lowercase().contains("hip");
-        let is_redefined =
-            has(b"define __shfl") || has(b"define __any") || has(b"define __all") || has(b"define __ballot");
-        let knows_exchanges = !is_hip && !is_redefined;
+        let name = unit.name.to_ascii_lowercase();
+        let names_amd = ["hip", "rocm"].iter().any(|word| name.contains(word));
+        let is_hip = is_for_amd || names_amd || has(b"hip_runtime") || has(b"rocm");
+        let knows_exchanges = !is_hip && !redefines_exchanges(unit.text);
         let conditions = Conditions::of(unit.text, is_for_amd);
         File {
             unit: *unit,
@@ -209,7 +239,15 @@ impl<'u> File<'u> {
             macros: Macros::of(unit),
             knows_exchanges,
             conditions,
+            alternatives: OnceCell::new(),
         }
+    }
+
+    /// Whether a byte stands under a condition that is not known, and of which something else is read where it does not hold.
+    fn is_one_of_several(&self, byte: usize) -> bool {
+        let all = self.alternatives.get_or_init(|| directives::alternatives(self.unit.text, &self.conditions));
+        let past = all.partition_point(|range| range.start <= byte);
+        past.checked_sub(1).is_some_and(|at| all[at].contains(&byte))
     }
 
     /// Line and column of a byte, from 1.
@@ -338,6 +376,7 @@ fn function(text: &[u8], all: &[Token], from: usize, is_kernel: bool) -> Option<
                     is_kernel: is_kernel || all[from..open].iter().any(|token| token.of(text) == b"__global__"),
                     parameters: all[open].end as usize..all[close].start as usize,
                     body: all[at].end as usize..all[end].start as usize,
+                    passed: Vec::new(),
                 };
                 return Some((device, end));
             }

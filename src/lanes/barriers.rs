@@ -167,7 +167,7 @@ mod tests {
             assert_eq!(behind(&read(4 * at)), Verdict::BarrierInDivergent, "{at}");
         }
         // Whole blocks, told by the number itself, by another one that is made of it, or by a way that it decides.
-        let whole = "mad.lo.s32 %r5, %b, 512, 512; setp.le.s32 %p3, %r5, %n;";
+        let whole = "mad.lo.s32 %r5, %b, 512, 1024; setp.le.s32 %p3, %r5, %n;";
         assert_ne!(behind(&whole.replace("%p3", "%p2")), Verdict::BarrierInDivergent);
         assert_ne!(
             behind(&format!("{whole} selp.s32 %r6, 1, 0, %p3; setp.ne.s32 %p2, %r6, 0;")),

@@ -19,6 +19,11 @@ impl Budget {
         Budget { branch: 2_500_000, function: share + 20 * bytes as u64 }
     }
 
+    /// What may be computed to look at some of them once more.
+    pub(super) fn second(self) -> Budget {
+        Budget { function: self.function / 2, ..self }
+    }
+
     /// What whoever asks for all branches waits for.
     pub(super) fn at_leisure(self) -> Budget {
         Budget { branch: LEISURE * self.branch, function: LEISURE * self.function }

@@ -92,6 +92,13 @@ pub struct Arguments {
     pub by_data: HashMap<u32, Value>,
 }
 
+impl Arguments {
+    /// Whether no call is known.
+    pub(super) fn are_unknown(&self) -> bool {
+        self.by_index.is_empty() && self.by_data.is_empty()
+    }
+}
+
 /// What was computed, as long as it holds.
 #[derive(Debug, Default)]
 pub(super) struct Memo {

@@ -16,7 +16,7 @@ use super::split::Split;
 use super::spread::Spread;
 use super::steps::is_nowhere;
 use super::task::Task;
-use super::value::{ALL, Extent, FIRST, SOME, Value};
+use super::value::{ALL, Extent, FIRST, NEAR, SOME, Value};
 use super::verdict::{Advice, Confidence, Evidence, Judgement, Verdict, judge, may_matter};
 use crate::parse::ptx::{Code, Op};
 
@@ -28,6 +28,7 @@ struct Evaluators<'e, 'c, 't> {
     few: Evaluator<'e, 'c, 't>,
     by_index: Evaluator<'e, 'c, 't>,
     by_data: Evaluator<'e, 'c, 't>,
+    near: Evaluator<'e, 'c, 't>,
 }
 
 /// What is known of a function while its branches are looked at.
@@ -36,6 +37,8 @@ pub(super) struct Look<'l, 'c, 't> {
     pub(super) given: &'l Given<'l, 'c, 't>,
     /// What is left of what the function may take.
     pub(super) purse: Purse,
+    /// The same for what is looked at once more.
+    second: Purse,
     evaluators: Evaluators<'l, 'c, 't>,
     /// Loops whose lanes start a step apart, once they were looked for.
     strides: Option<Strides>,
@@ -50,8 +53,10 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
             few: Evaluator::new(given, Regions::default(), Mode::Index, SOME),
             by_index: Evaluator::new(given, regions, Mode::Index, ALL),
             by_data: Evaluator::new(given, Regions::default(), Mode::Data, ALL),
+            near: Evaluator::new(given, Regions::default(), Mode::Index, NEAR),
         };
-        Look { task, given, purse: Purse::of(task.budget), evaluators, strides: None, parting: None }
+        let (purse, second) = (Purse::of(task.budget), Purse::of(task.budget.second()));
+        Look { task, given, purse, second, evaluators, strides: None, parting: None }
     }
 
     pub(super) fn cfg(&self) -> &'c Cfg {
@@ -85,8 +90,10 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
 
     /// Whether lanes come to one of these blocks, or may with numbers that nobody tried.
     pub(super) fn comes_to_any(&mut self, blocks: &[Block]) -> bool {
-        let by_index = &mut self.evaluators.by_index;
-        blocks.iter().any(|block| self.purse.spend(1, by_index, |all| may_come(*block, all)).unwrap_or(true))
+        let Evaluators { by_index, near, .. } = &mut self.evaluators;
+        let usual = |block: &Block| self.purse.spend(1, by_index, |all| may_come(*block, all)).unwrap_or(true);
+        let nearby = |block: &Block| self.second.spend(1, near, |near| may_come(*block, near)).unwrap_or(false);
+        blocks.iter().any(usual) || (self.given.arguments.are_unknown() && blocks.iter().any(nearby))
     }
 
     /// Judges a branch by what the index makes of it: what a report says, whatever is asked for beside it.
@@ -126,6 +133,34 @@ impl<'l, 'c, 't> Look<'l, 'c, 't> {
             evidence.spread = self.spread(one, block).or(evidence.spread);
         }
         self.conclude(branch, evidence);
+        let is_missed = |judgement: Judgement| judgement.verdict == Verdict::BarrierInDivergent;
+        if branch.missed.is_some() && !branch.judgement.is_some_and(is_missed) {
+            self.look_nearby(branch, evidence);
+        }
+    }
+
+    /// Looks once more at a branch behind which a barrier is missed where threads part, with numbers that are near each other:
+    /// that it happens seldom is no reason for silence.
+    fn look_nearby(&mut self, branch: &mut Branch, evidence: Evidence) {
+        let block = branch.block;
+        let by_data = self.known(block).is_none_or(|known| known.data);
+        if by_data || !self.given.arguments.are_unknown() {
+            return;
+        }
+        let (second, near) = (&mut self.second, &mut self.evaluators.near);
+        // There are twice as many of them as usual.
+        let Ok(index) = second.spend(2, near, |near| split(block, near, evidence.several)) else { return };
+        let left = left_loop(self.given.graph.cfg(), block).filter(|_| branch.is_loop && branch.ways <= 2);
+        let spread = left.and_then(|one| spread_within(second, near, one, block));
+        let parts = (index.block && !index.guessed) || spread.is_some_and(|spread| spread.parts > 0.0);
+        if !parts {
+            return;
+        }
+        let mut judged = branch.clone();
+        self.conclude(&mut judged, Evidence { index, data: index, spread: spread.or(evidence.spread), ..evidence });
+        if judged.judgement.is_some_and(|judgement| judgement.verdict == Verdict::BarrierInDivergent) {
+            *branch = judged;
+        }
     }
 
     /// Judges a branch by its data, where the index gives no reason for a word.

@@ -600,6 +600,9 @@ mod tests {
             "switch (t / 64) { case 0: __syncthreads(); break; default: o[t] = 1.f; }",
             "if (__any_sync(~0u, t < n)) __syncthreads(); o[t] = 1.f;",
             "if (__popc(__ballot_sync(~0u, t < n)) == 32) __syncthreads(); o[t] = 1.f;",
+            "int i = 2 * 256 * blockIdx.x + t; if (i >= n || i + 256 >= n) return; o[t] = o[i] + o[i + 256]; __syncthreads(); o[i] = o[0];",
+            "if (t <= 32 - n) __syncthreads(); o[t] = 1.f;",
+            "if (t == 200 || t < gridDim.x) __syncthreads(); o[t] = 1.f;",
             "int w = t / 32; for (int i = 0; i < n % 4; i++) for (int j = 1; j < w; j += 6) __syncthreads(); o[t] = 1.f;",
             "int w = t / 32; for (int i = 1; i <= w; i += 6) for (int j = 0; j < n % 2; j++) __syncthreads(); o[t] = 1.f;",
         ] {

@@ -8,7 +8,7 @@ use super::lattice::WARP;
 use super::op;
 use super::sample::{Flavour, draw, mix};
 use super::uses::Use;
-use super::value::{LANES, Span, Value};
+use super::value::{LANES, Span, Value, is_near};
 use crate::parse::ptx::{Instruction, Op, Operand, Reg, Space, Special, Type};
 
 /// Why an environment is looked at although few blocks are like that: so that the edge of a problem is always met.
@@ -52,14 +52,32 @@ pub(super) fn share(environment: usize) -> f64 {
 /// What whole numbers are multiples of that keep threads in their places: no block has more of them.
 const ALIGNED: u64 = 1024;
 
+/// A whole number that is small, or no larger than a block, or within a few blocks or at the end of one; `None` for any other.
+fn near_number(flavour: Flavour, bits: u64, threads: u64) -> Option<u64> {
+    if !matches!(flavour, Flavour::Integer | Flavour::Datum | Flavour::Bits32 | Flavour::Bits64) {
+        return None;
+    }
+    let number = mix(bits, 29);
+    match mix(bits, 30) % 8 {
+        0..2 => Some(number % 9),
+        2..4 => Some(number % (threads + 2)),
+        4..6 => Some(number % (4 * threads)),
+        6 => Some(threads * (number % 8)),
+        _ => None,
+    }
+}
+
 impl Evaluator<'_, '_, '_> {
     /// A number that nobody knows before the kernel runs.
     pub(super) fn symbol(&self, span: Span, flavour: Flavour, key: u64, kind: u64) -> Value {
         let seed = mix(key, kind);
         let is_whole = matches!(flavour, Flavour::Integer | Flavour::Datum);
         let keep = if self.aligned && is_whole { !(ALIGNED - 1) } else { u64::MAX };
+        let threads = self.extent.threads as u64;
         Value::sampled(self.extent, span, |environment, place| {
-            draw(flavour, mix(mix(seed, environment as u64), place as u64)) & keep
+            let bits = mix(mix(seed, environment as u64), place as u64);
+            let near = if is_near(environment) { near_number(flavour, bits, threads) } else { None };
+            near.unwrap_or_else(|| draw(flavour, bits)) & keep
         })
     }
 
@@ -106,7 +124,8 @@ impl Evaluator<'_, '_, '_> {
     /// How many blocks the grid has along an axis.
     fn blocks_of_grid(&self, axis: u8) -> Value {
         let number = self.symbol(Span::Block, Flavour::Integer, u64::from(axis), 14);
-        let few = Value::sampled(self.extent, Span::Block, |at, _| u64::from(edge(at) == Some(Edge::Few)));
+        let few = |at: usize| edge(at) == Some(Edge::Few) || (is_near(at) && !at.is_multiple_of(3));
+        let few = Value::sampled(self.extent, Span::Block, |at, _| u64::from(few(at)));
         number.zip(&few, |number, few| if few == 0 { number % 64 + 16 } else { number % 8 + 1 })
     }
 
@@ -121,7 +140,8 @@ impl Evaluator<'_, '_, '_> {
             Some(Edge::First | Edge::Small) => 1,
             Some(Edge::AlongX | Edge::Some) => u64::from(axis != 0),
             Some(Edge::AlongY) => u64::from(axis != 1),
-            Some(Edge::Last | Edge::Few) | None => 0,
+            Some(Edge::Last | Edge::Few) => 0,
+            None => u64::from(is_near(environment) && environment.is_multiple_of(2)),
         };
         let first = Value::sampled(self.extent, Span::Block, |environment, _| is_first(environment));
         let last = Value::sampled(self.extent, Span::Block, |at, _| u64::from(edge(at) == Some(Edge::Last)));

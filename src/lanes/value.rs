@@ -13,6 +13,28 @@ pub const ALL: Environments =
 /// Enough of them to see that a branch is not worth looking at in all: six of the usual ones, and two at edges.
 pub const SOME: Environments = &[0, 1, 5, 7, 8, 13, 14, 22];
 
+/// The number of the first of [`NEAR`].
+const FIRST_NEAR: usize = 100;
+
+/// Others, in which whole numbers that nobody knows are small, or near each other and the size of the block: where a condition
+/// hangs on two of them that have to be near each other, few of the usual ones show it.
+pub const NEAR: Environments = &near();
+
+const fn near() -> [usize; 48] {
+    let mut all = [FIRST_NEAR; 48];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] += at;
+        at += 1;
+    }
+    all
+}
+
+/// Whether an environment is one of [`NEAR`].
+pub(super) fn is_near(environment: usize) -> bool {
+    environment >= FIRST_NEAR
+}
+
 /// One in which the block is the first of its grid.
 pub const FIRST: Environments = &[0];
 

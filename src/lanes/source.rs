@@ -689,6 +689,8 @@ mod tests {
         assert_eq!(exchanges(&stored), [(By::Memory, 4, 2)], "nothing waits between the store and the first step");
         let guarded: String =
             [16, 8, 4, 2, 1].map(|lanes| format!("if (id < {lanes}) s[t] += s[t + {lanes}];\n")).concat();
+        let global = format!("__global__ void k(volatile int* s, int t) {{\n{steps} }}");
+        assert_eq!(exchanges(&global), [], "what a kernel is given is no shared memory");
         let kernel = |between: &str| {
             exchanges(&format!(
                 "__global__ void k(float* o) {{ __shared__ volatile float s[128]; int t = threadIdx.x, id = t & 31;\ns[t] = o[t];\n\

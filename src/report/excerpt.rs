@@ -80,10 +80,15 @@ pub(super) fn one_line(report: &Report, label: &Label, most: usize) -> String {
         format!("{}{words}{}", if first { " " } else { "" }, if last && !words.is_empty() { " " } else { "" })
     };
     let (before, marked, after) = (words(&before), words(&marked), words(&after));
-    let place = format!("{}:{}", input_name(report, label.quote), label.quote.place.line);
+    let (path, number) = (input_name(report, label.quote), label.quote.place.line);
     if line.is_empty() {
-        return place;
+        return format!("{path}:{number}");
     }
+    // The end of a long path tells more than its beginning, and the figures more than both.
+    let text = before.width() + marked.width() + after.width();
+    let taken = text + format!(":{number}: ").len();
+    let file = path.rsplit(['/', '\\']).next().map_or(0, UnicodeWidthStr::width);
+    let place = format!("{}:{number}", short_path(&path, most.saturating_sub(taken).max(file + "…/".width())));
     let room = most.saturating_sub(place.width() + 2).max(NARROWEST);
     let [before, marked, after] = around([before.trim_start(), &marked, after.trim_end()], room, room);
     format!("{place}: {before}{marked}{after}")

@@ -27,8 +27,15 @@ pub fn explain(rule: &Rule, settings: &Settings, style: Style, out: &mut dyn Wri
         ))
     )?;
     let mut in_example = false;
+    let mut prose = Prose { style, text: String::new() };
     for line in page.body.lines() {
         let fence = line.starts_with("~~~") || line.starts_with("```");
+        let goes_on = !(fence || in_example || line.is_empty() || line.starts_with("## ") || line.starts_with('|'));
+        if goes_on {
+            prose.add(line, out)?;
+            continue;
+        }
+        prose.end(out)?;
         if fence {
             in_example = !in_example;
             if let Some(at) = line.find(" --") {
@@ -43,9 +50,10 @@ pub fn explain(rule: &Rule, settings: &Settings, style: Style, out: &mut dyn Wri
         } else if line.is_empty() {
             writeln!(out)?;
         } else {
-            writeln!(out, "  {}", line.replace('`', if style.color { "" } else { "`" }))?;
+            writeln!(out, "  {line}")?;
         }
     }
+    prose.end(out)?;
     if page.options.is_empty() {
         return Ok(());
     }
@@ -61,4 +69,40 @@ pub fn explain(rule: &Rule, settings: &Settings, style: Style, out: &mut dyn Wri
         }
     }
     Ok(())
+}
+/// A paragraph or an item of a list, whose lines are broken anew.
+struct Prose {
+    style: Style,
+    text: String,
+}
+
+impl Prose {
+    /// Adds a line; one that begins an item ends what was before it.
+    fn add(&mut self, line: &str, out: &mut dyn Write) -> io::Result<()> {
+        if is_item(line) {
+            self.end(out)?;
+        }
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(line.trim());
+        Ok(())
+    }
+
+    /// Writes what was added.
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let text = std::mem::take(&mut self.text);
+        if text.is_empty() {
+            return Ok(());
+        }
+        let hanging = if is_item(&text) { "    " } else { "  " };
+        let text = if self.style.color { text.replace('`', "") } else { text };
+        let options = textwrap::Options::new(self.style.width).initial_indent("  ").subsequent_indent(hanging);
+        writeln!(out, "{}", textwrap::fill(&text, options.break_words(false)))
+    }
+}
+
+fn is_item(line: &str) -> bool {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    line.starts_with("- ") || line.starts_with("* ") || (number.len() < line.len() && number.starts_with(". "))
 }

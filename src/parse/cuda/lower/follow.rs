@@ -110,7 +110,8 @@ impl<'l, 'u> Lowering<'l, 'u> {
         let parameters = file.tokens(&one.parameters);
         let given = if one.is_kernel { Given::Kernel(&one.passed) } else { Given::Unknown };
         this.parameters(&parameters, given);
-        this.reductions(&parameters);
+        // What a kernel is given lies in global memory.
+        this.reductions(if one.is_kernel { &[] } else { &parameters });
         this.all_statements(&body).ok_or(NotFollowed)?;
         // The names that exchange between lanes may stand for something else where another compiler reads something else.
         if !this.out.exchanges.is_empty() && file.is_one_of_several(one.body.start) {

@@ -139,10 +139,16 @@ pub(crate) fn without_markup(text: &[u8]) -> Vec<u8> {
     let mut rest = text;
     while let Some(start) = memchr::memchr(b'<', rest) {
         let is_tag = rest.get(start + 1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'/');
-        let Some(end) = memchr::memchr(b'>', &rest[start..]) else { break };
-        let kept = if is_tag { start } else { start + 1 };
+        // Only the end of a tag is looked for, so that no byte is looked at for more than one of them.
+        let (kept, next) = match is_tag {
+            true => match memchr::memchr(b'>', &rest[start..]) {
+                Some(end) => (start, start + end + 1),
+                None => break,
+            },
+            false => (start + 1, start + 1),
+        };
         plain.extend_from_slice(&rest[..kept]);
-        rest = &rest[if is_tag { start + end + 1 } else { kept }..];
+        rest = &rest[next..];
     }
     plain.extend_from_slice(rest);
     plain

@@ -172,9 +172,15 @@ fn is_place(text: &[u8]) -> bool {
 /// The text of a message without what terminals and browsers did to it, if they did.
 fn clean_text(text: &[u8]) -> Option<Vec<u8>> {
     if clean::holds_markup(text) {
+        // A tag that has no end stays.
         let bare = clean::without_markup(text);
-        return Some(clean_text(&bare).unwrap_or(bare));
+        return Some(clean_of_damage(&bare).unwrap_or(bare));
     }
+    clean_of_damage(text)
+}
+
+/// The same of a text without markup.
+fn clean_of_damage(text: &[u8]) -> Option<Vec<u8>> {
     let mut clean = Vec::new();
     let is_damaged = clean::may_need_it(text) && clean::clean(text, &mut clean);
     let plain = if is_damaged { &clean } else { text };
@@ -224,6 +230,16 @@ fn weight_of(severity: Severity) -> Weight {
 mod tests {
     use crate::model::Bytes;
     use crate::parse::testing::read;
+
+    #[test]
+    fn a_tag_without_an_end_is_a_part_of_what_is_said() {
+        for said in ["a </b", "</", "a </b> and </", "<b>a</b> < </"] {
+            let report = read(&format!("ptxas warning : {said}\n"));
+            assert_eq!(report.messages.len(), 1, "{said}");
+        }
+        let many = format!("ptxas warning : </b>{}>\n", "< ".repeat(400_000));
+        assert_eq!(read(&many).messages.len(), 1);
+    }
 
     #[test]
     fn a_warning_of_many_files_is_one_whatever_stands_between_and_in_its_places() {

@@ -213,7 +213,7 @@ mod tests {
             "o[i] = make_float2(x, x).x;",
             "assert(i > 0); o[i] = x;",
             "float v(x); o[i] = v;",
-            "for (int j = 0; j < 64; j++) o[i + j] = o[j] * x;",
+            "for (int j = 0; j < 12; j++) o[i + j] = o[j] * x;",
             "o[i] = sinf(x) / o[i + 1];",
             "o[i] = o[i % 7] + i / 7;",
         ] {

@@ -10,6 +10,7 @@ mod opcode;
 mod operand;
 mod storage;
 mod strings;
+mod trips;
 mod weight;
 mod words;
 
@@ -20,4 +21,5 @@ pub use module::{PtxFault, looks_like_ptx, may_become_ptx, read_ptx};
 pub use opcode::Op;
 pub use operand::{Operand, Reg, Special};
 pub use strings::Strings;
+pub use trips::Trips;
 pub use weight::{CALL, TRIPS, is_slow, weight};

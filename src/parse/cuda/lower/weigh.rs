@@ -10,7 +10,7 @@ use super::emit::Output;
 use super::follow::Lowering;
 use super::{File, Unit};
 use crate::model::{Jump, Way};
-use crate::parse::ptx::{Body, Code, Op, TRIPS, weight};
+use crate::parse::ptx::{Body, Code, Op, Trips, weight};
 
 /// What a call costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ const MOST: u32 = 200;
 const MOST_GUESSES: u32 = 10;
 
 /// Loops within loops that are counted.
-const NESTED: i32 = 2;
+const NESTED: usize = 2;
 
 /// What is to be done before a function can be weighed.
 enum Step<'u> {
@@ -135,10 +135,7 @@ fn weight_of(output: &Output) -> Option<Weight> {
     let flow = body.flow_of(&text, 0)?.clone();
     let code = Code::read(&text, 0, b"()", &flow, &mut body);
     let (mut all, mut guesses) = (0.0, 0.0);
-    let mut depth = 0;
-    for (one, change) in code.instructions.iter().zip(changes_of_depth(&code)) {
-        depth += change;
-        let times = TRIPS.powi(depth.min(NESTED));
+    for (one, times) in code.instructions.iter().zip(times(&code)) {
         match one.op {
             Op::Call => guesses += times,
             _ => all += weight(&code, one) * times,
@@ -159,18 +156,24 @@ fn goes_one_way(jump: &Jump) -> bool {
     !jump.guarded && !matches!(jump.way, Way::To(to) if to <= jump.at)
 }
 
-/// For each instruction by how many more loops it is held than the one before it. A loop reaches from where something jumps
-/// back to, to the last that does.
-fn changes_of_depth(code: &Code<'_>) -> Vec<i32> {
-    let mut changes = vec![0; code.instructions.len() + 1];
+/// For each instruction how often it runs, as far as loops tell: one reaches from where something jumps back to, to the last that
+/// does.
+fn times(code: &Code<'_>) -> Vec<f64> {
     let mut loops: Vec<(u32, u32)> = code.back_jumps().collect();
     loops.sort_unstable_by_key(|(to, at)| (*to, std::cmp::Reverse(*at)));
     loops.dedup_by_key(|(to, _)| *to);
-    for (to, at) in loops {
-        changes[to as usize] += 1;
-        changes[at as usize + 1] -= 1;
+    let trips = Trips::new(code);
+    let mut next = loops.into_iter().peekable();
+    let mut open: Vec<(u32, f64)> = Vec::new();
+    let mut times = Vec::with_capacity(code.instructions.len());
+    for here in (0_u32..).take(code.instructions.len()) {
+        while open.pop_if(|(at, _)| *at < here).is_some() {}
+        while let Some((to, at)) = next.next_if(|(to, _)| *to == here) {
+            open.push((at, trips.of(to, at)));
+        }
+        times.push(open.iter().rev().take(NESTED).map(|(_, trips)| trips).product());
     }
-    changes
+    times
 }
 
 /// The name of a macro with parameters, and the bytes of its body; `define` stands at `at`.
@@ -250,8 +253,11 @@ mod tests {
         let body = "s[0] = s[1] * 2.f;";
         let text = |code: &str| format!("__device__ void f(float* s, int n) {{ {code} }}");
         let once = weight(&text(body), "f").known;
-        let looped = weight(&text(&format!("for (int i = 0; i < 64; i++) {{ {body} }}")), "f").known;
-        assert!((8 * once..16 * once + 8).contains(&looped), "{once} {looped}");
+        let looped = |turns: &str| weight(&text(&format!("for (int i = 0; i < {turns}; i++) {{ {body} }}")), "f").known;
+        for (turns, count) in [("n", 8), ("3", 3), ("12", 12)] {
+            let looped = looped(turns);
+            assert!((count * once..3 * count * once).contains(&looped), "{turns}: {once} {looped}");
+        }
         assert_eq!(weight(&text(&format!("do {{ {body} }} while (0);")), "f").known, once);
     }
 

@@ -35,7 +35,9 @@ impl<'a, 't> Trips<'a, 't> {
     /// a third in each turn.
     fn turns(&self, to: u32, at: u32) -> Option<u32> {
         let jumps = &self.code.flow.jumps;
-        let inside = &jumps[jumps.partition_point(|jump| jump.at < to)..jumps.partition_point(|jump| jump.at <= at)];
+        let (first, past) = (jumps.partition_point(|jump| jump.at < to), jumps.partition_point(|jump| jump.at <= at));
+        // What jumps back may stand before where it leads to, as code is laid out.
+        let inside = jumps.get(first..past)?;
         let (exit, stays_if_taken) = self.exit(inside, to, at)?;
         let guard = self.instruction(exit)?.guard?;
         let test_at = self.writers.only(guard.register).filter(|test| (to..=exit).contains(test))?;
@@ -243,6 +245,15 @@ mod tests {
 
     #[test]
     fn a_loop_that_more_than_constants_decide_has_as_many_as_any() {
+        let code = "{ .reg .pred %p<9>; .reg .b32 %r<9>; bra L; B: bra M; L: mov.u32 %r1, 0; M: add.s32 %r1, %r1, 1; bra B; ret; }";
+        let mut body = Body::default();
+        let flow = body.flow_of(code.as_bytes(), 0).expect("a body").clone();
+        let code = Code::read(code.as_bytes(), 0, b"()", &flow, &mut body);
+        assert_eq!(
+            [(3, 1), (4, 0), (9, 2)].map(|(to, at)| Trips::new(&code).of(to, at)),
+            [TRIPS; 3],
+            "laid out backwards"
+        );
         for text in [
             "mov.u32 %r1, 0; L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r4; @%p1 bra L;",
             "mov.u32 %r1, %tid.x; L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 4; @%p1 bra L;",

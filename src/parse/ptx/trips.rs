@@ -136,7 +136,7 @@ impl<'a, 't> Trips<'a, 't> {
         };
         match self.code.sources(one) {
             [Operand::Register(from), Operand::Constant(by)] if *from == counter && one.guard.is_none() => {
-                Some(way * whole(one.kind, *by))
+                whole(one.kind, *by).checked_mul(way)
             }
             _ => None,
         }
@@ -261,6 +261,7 @@ mod tests {
             "mov.u32 %r1, 1; L: shl.b32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 64; @%p1 bra L;",
             "mov.u32 %r1, 0; L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 90000; @%p1 bra L;",
             "mov.u32 %r1, 9; L: add.s32 %r1, %r1, -1; setp.ge.u32 %p1, %r1, 0; @%p1 bra L;",
+            "mov.u64 %r1, 9; L: sub.s64 %r1, %r1, 0x8000000000000000; setp.ne.s64 %p1, %r1, 0; @%p1 bra L;",
             // It may be left in another way, or move less often.
             "mov.u32 %r1, 0; L: @%p3 bra E; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 4; @%p1 bra L; E:",
             "mov.u32 %r1, 0; L: @%p3 bra M; add.s32 %r1, %r1, 1; M: setp.lt.s32 %p1, %r1, 4; @%p1 bra L;",

@@ -139,9 +139,12 @@ fn join_records(report: &mut Report, gpus: &[Arch]) {
     }
     let mut before = None;
     for mut one in linked {
+        // Each log has its own runs of the linker.
+        let input = one.kernel.evidence.first().map(|place| place.input);
         let printed = one.kernel.resources.barriers;
-        one.kernel.resources.barriers = sure_barriers(&one, before);
-        before = printed;
+        let left_over = before.filter(|(of, _)| *of == input).and_then(|(_, barriers)| barriers);
+        one.kernel.resources.barriers = sure_barriers(&one, left_over);
+        before = Some((input, printed));
         let same = one.kernel.name.and_then(|name| by_name.get(&name)).map_or(&[][..], Vec::as_slice);
         let targets = targets(&report.kernels, same, &one.kernel);
         if targets.is_empty() {
